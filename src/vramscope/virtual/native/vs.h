@@ -1,6 +1,6 @@
 /* What the stand-ins share: the card, the books, the values, the journal.
  *
- * Everything here is defined in core.c, which is a library of its own
+ * Everything here is defined in core/, which is a library of its own
  * (vs-core.so); each stand-in (cudart.c, cuda.c, nvml.c, cudnn.c, ...) replaces
  * one library of NVIDIA's and links to it.  Device memory is address space
  * only: no byte of it can be read or written. */
@@ -50,6 +50,9 @@ void *vs_reserve(uint64_t bytes, void *wanted);       /* address space alone; NU
 void vs_unreserve(void *address);
 bool vs_is_device_pointer(const void *p);
 int vs_device_of(const void *p);                      /* -1: no device pointer */
+uint64_t vs_peak_used_bytes(int device);              /* by this process, since the last call of the next */
+void vs_reset_peak_used(int device);
+bool vs_open_context(int device);                     /* charges outside_bytes once; false: no room even for it */
 struct vs_process { int pid; uint64_t used_bytes[VS_MAX_DEVICES]; };
 int vs_processes(struct vs_process *out, int room);   /* live ones that hold memory; returns how many there are */
 
@@ -61,16 +64,18 @@ void vs_copied_across(void *dst, const void *src, size_t bytes);
 void vs_overwritten(const void *device_dst, size_t bytes);  /* memset, a collective's result ... */
 void vs_kernel_launched(void);                        /* forgets all echoes */
 /* Device to host: prepared answers first (vs_answer), then the echo, else zeros.
- * Which of the three is journalled only for reads that nobody prepared. */
+ * vs_unprepared_reads() counts the last kind. */
 void vs_read_back(void *dst, const void *device_src, size_t bytes);
 /* Prepares the next reads of at most 8 bytes of this thread (a queue of 64). */
 void vs_answer(int64_t value);
 int vs_answers_left(void);                            /* drops what was not taken; returns how many */
 uint64_t vs_reads(void);                              /* device-to-host copies so far in this process */
+uint64_t vs_unprepared_reads(void);                   /* those of them that gave zeros because nothing was known */
 
 /* ---- time ----------------------------------------------------------------------
  * A virtual clock per stream: libraries that choose by timing (cudnn.benchmark)
  * see the duration that the executed work is modelled to take. */
+struct vs_stream { double clock; };                   /* what a stream handle points to begins so */
 void vs_elapse(void *stream, double seconds);
 double vs_clock(void *stream);
 

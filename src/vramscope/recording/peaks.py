@@ -1,0 +1,99 @@
+"""Peaks between two readings, without the program noticing that they were read.
+
+Torch keeps one peak for each statistic, since the last reset.  To know the peak of every span the
+recorder resets it at each boundary, and keeps what the program would have read: the program's own
+calls (``max_memory_allocated()``, ``reset_peak_memory_stats()`` …) get that, to the byte.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import ModuleType
+from typing import Any
+
+Stats = dict[str, Any]
+
+
+class Peaks:
+    """The peaks of all devices of this process."""
+
+    def __init__(self, torch: ModuleType, core: ctypes.CDLL) -> None:
+        self._cuda, self._c = torch.cuda, torch._C
+        self._core = core
+        self._core.vs_peak_used_bytes.restype = ctypes.c_uint64
+        self._core.vs_used_bytes.restype = ctypes.c_uint64
+        self._raw_stats = torch._C._cuda_memoryStats
+        self._raw_reset = torch._C._cuda_resetPeakMemoryStats
+        self._kept: dict[int, Stats] = {}
+        """Per device the program's peaks up to the last reset of ours."""
+        self._span: dict[int, tuple[int, int]] = {}
+        """Per device the allocated and reserved peaks that a reset of the program's cut off from this span."""
+        self._started = False
+
+    def begin(self) -> None:
+        """CUDA was started: from here on there are peaks, and the program's calls go through us."""
+        self._started = True
+        self._c._cuda_memoryStats = self._program_stats
+        self._c._cuda_resetPeakMemoryStats = self._program_reset
+
+    def take(self) -> list[dict[str, int]]:
+        """The peaks of each used device since the last call."""
+        if not self._started:
+            return []
+        return [found for device in range(self._cuda.device_count()) if (found := self._take(device))]
+
+    def now(self, device: int) -> dict[str, int]:
+        """What a device holds at this moment."""
+        stats = self._raw_stats(device)
+        return {
+            "allocated_bytes": stats["allocated_bytes"]["all"]["current"],
+            "reserved_bytes": stats["reserved_bytes"]["all"]["current"],
+            "used_bytes": self._core.vs_used_bytes(device),
+            "capacity_bytes": self._cuda.get_device_properties(device).total_memory,
+        }
+
+    def _take(self, device: int) -> dict[str, int] | None:
+        used = self._core.vs_peak_used_bytes(device)
+        if not used:
+            return None
+        stats = self._raw_stats(device)
+        allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+        before = self._span.pop(device, (0, 0))
+        self._keep(device, stats)
+        self._raw_reset(device)
+        self._core.vs_reset_peak_used(device)
+        return {
+            "device": device,
+            "peak_allocated_bytes": max(allocated["peak"], before[0]),
+            "peak_reserved_bytes": max(reserved["peak"], before[1]),
+            "allocated_bytes": allocated["current"],
+            "reserved_bytes": reserved["current"],
+            "peak_used_bytes": used,
+        }
+
+    def _keep(self, device: int, stats: Stats) -> None:
+        self._kept[device] = _higher_peaks(stats, self._kept.get(device, {}))
+
+    def _program_stats(self, device: int) -> Stats:
+        return _higher_peaks(self._raw_stats(device), self._kept.get(device, {}))
+
+    def _program_reset(self, device: int) -> None:
+        stats = self._raw_stats(device)
+        before = self._span.get(device, (0, 0))
+        self._span[device] = (
+            max(before[0], stats["allocated_bytes"]["all"]["peak"]),
+            max(before[1], stats["reserved_bytes"]["all"]["peak"]),
+        )
+        self._kept.pop(device, None)
+        self._raw_reset(device)
+
+
+def _higher_peaks(stats: Stats, kept: Stats) -> Stats:
+    """`stats` with every "peak" raised to the one in `kept`, where there is one."""
+    raised = {}
+    for key, value in stats.items():
+        if isinstance(value, dict):
+            raised[key] = _higher_peaks(value, kept.get(key, {}))
+        else:
+            raised[key] = max(value, kept.get(key, value)) if key == "peak" else value
+    return raised

@@ -1,0 +1,154 @@
+"""Runs a program unchanged, as a process of its own that sees the virtual card."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from vramscope.cards import Card, Outside
+from vramscope.virtual.build import StandIns, ensure_built
+from vramscope.virtual.machine import Machine
+from vramscope.virtual.wheel import Wheel, find_wheel
+
+SITE = Path(__file__).parent.parent / "recording" / "site"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run, as Python's own command line takes it: a script, ``-m module`` or ``-c code``."""
+
+    kind: Literal["script", "module", "code"]
+    target: str
+    arguments: tuple[str, ...] = ()
+
+    def command(self) -> list[str]:
+        """The words after the interpreter."""
+        flag = {"script": [], "module": ["-m"], "code": ["-c"]}[self.kind]
+        return [*flag, self.target, *self.arguments]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has ended: `status` as subprocess gives it (negative: the signal), the journal, the wall time.
+
+    `peak_used_bytes` is per device, over all processes of the run, contexts included.
+    """
+
+    status: int
+    journal: list[dict[str, object]]
+    peak_used_bytes: list[int]
+    seconds: float
+
+
+@contextlib.contextmanager
+def virtual_machine(
+    card: Card,
+    *,
+    outside: Outside,
+    devices: int = 1,
+    memory_bytes: int | None = None,
+    steps: int | None = 3,
+    assume: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[tuple[Machine, dict[str, str]]]:
+    """A machine with `devices` virtual cards, and the environment with which a process is on it.
+
+    `memory_bytes` replaces the card's memory; `steps` ends the program after that many optimizer
+    steps (None: at its own end).  Raises what find_wheel() and ensure_built() raise.
+    """
+    wheel = find_wheel()
+    stand_ins = ensure_built(wheel)
+    shown = card if memory_bytes is None else card.with_memory(memory_bytes)
+    given = os.environ if environment is None else environment
+    with Machine() as machine, _preloadable(stand_ins) as preload:
+        yield machine, {
+            **given,
+            **machine.environment(),
+            "VRAMSCOPE_CARD": shown.to_native(outside.bytes),
+            "VRAMSCOPE_DEVICES": str(devices),
+            "VRAMSCOPE_STEPS": "" if steps is None else str(steps),
+            "VRAMSCOPE_ASSUME": assume,
+            "VRAMSCOPE_MAIN": "1",
+            **_loading(wheel, stand_ins, preload, given),
+        }
+
+
+def launch(
+    program: Program,
+    card: Card,
+    *,
+    outside: Outside,
+    devices: int = 1,
+    memory_bytes: int | None = None,
+    steps: int | None = 3,
+    assume: str = "",
+    python: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Runs `program` on a virtual machine (see virtual_machine) and waits for its end.
+
+    The program inherits standard input, output and error.
+    """
+    with virtual_machine(
+        card, outside=outside, devices=devices, memory_bytes=memory_bytes, steps=steps, assume=assume, environment=environment
+    ) as (machine, variables):
+        began = time.monotonic()
+        status = _wait([python or sys.executable, *program.command()], variables)
+        return Finished(status, machine.entries(), machine.peak_used_bytes(devices), time.monotonic() - began)
+
+
+def _loading(wheel: Wheel, stand_ins: StandIns, preload: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What makes a process and its children load the stand-ins and the recorder."""
+    path = [str(SITE), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+    return {
+        "LD_PRELOAD": ":".join(filter(None, (preload, given.get("LD_PRELOAD")))),
+        "PYTHONPATH": os.pathsep.join(path),
+        "VRAMSCOPE_CUDNN": str(wheel.libraries["cudnn"]),
+        # Triton links kernels' launchers to the driver and looks for its file.
+        "TRITON_LIBCUDA_PATH": str(stand_ins.driver_folder),
+        # At exit torch waits up to 10 s for an autograd thread that a finalizing interpreter has
+        # stopped (torch/csrc/autograd/engine.cpp, Engine::stop); there is no work to wait for.
+        "TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT": given.get("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0"),
+    }
+
+
+@contextlib.contextmanager
+def _preloadable(stand_ins: StandIns) -> Iterator[str]:
+    """The text of LD_PRELOAD, in which paths cannot hold a space or a colon: then through a link."""
+    if not any(c in str(stand_ins.folder) for c in " :\t\n"):
+        yield ":".join(map(str, stand_ins.preload))
+        return
+    with tempfile.TemporaryDirectory(prefix="vramscope-") as scratch:
+        link = Path(scratch) / "stand-ins"
+        link.symlink_to(stand_ins.folder)
+        yield ":".join(str(link / path.name) for path in stand_ins.preload)
+
+
+def _wait(command: list[str], variables: dict[str, str]) -> int:
+    """Runs a command to its end.  Ctrl-C reaches the program, which decides what it means."""
+    child = subprocess.Popen(command, env=variables)
+    with _left_to_the_program(signal.SIGINT, signal.SIGQUIT):
+        return child.wait()
+
+
+@contextlib.contextmanager
+def _left_to_the_program(*signals: signal.Signals) -> Iterator[None]:
+    try:
+        before = {s: signal.signal(s, signal.SIG_IGN) for s in signals}
+    except ValueError:  # not the main thread: there Python takes no signals anyway
+        before = {}
+    try:
+        yield
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
+

@@ -1,0 +1,121 @@
+"""Which symbols each stand-in must have, and what those without a body of their own answer.
+
+The lists come from the installed libraries themselves (``nm``), so that nothing is tied to one
+version; for the driver, whose library comes with a GPU, from the wheel's ``cuda.h``.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vramscope.errors import BuildError
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a library's stubs answer.
+
+    `computes` succeed and count as a kernel; `quiet` succeed; all others are journalled when
+    first called and answer `refusal`, the library's own code for "not supported".
+    """
+
+    refusal: int
+    computes: str = ""
+    quiet: str = ""
+
+
+POLICIES = {
+    # cudaErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED: driver_types.h, cuda.h
+    "cudart": Policy(801, quiet=r"cudaCtxResetPersistingL2Cache|cudaMemRangeGetAttribute"),
+    "cuda": Policy(801),
+    # CUBLAS_STATUS_NOT_SUPPORTED: cublas_api.h.  Every routine has a type or "Gemm" in its name.
+    "cublas": Policy(15, computes=r"cublas(X[gt]|I?[SDCZ][a-z]|[SDCZ][a-z]\w*|Gemm|Dot|Scal|Axpy|Nrm2|Rot|Uint8|Sgemm|Cherk|Csyrk)\w*",
+                     quiet=r"cublas(Set|Logger)\w*"),
+    "cublaslt": Policy(15, computes=r"cublasLt(Matmul|MatrixTransform)$", quiet=r"cublasLt\w*(Set|Destroy|Logger)\w*"),
+    # CUDNN_STATUS_NOT_SUPPORTED: cudnn_graph.h
+    "cudnn": Policy(3000, quiet=r"cudnn(Set|Destroy)\w*"),
+    # CUFFT_NOT_SUPPORTED, CUSOLVER_STATUS_NOT_SUPPORTED, CUSPARSE_STATUS_NOT_SUPPORTED: cufft.h, cusolver_common.h, cusparse.h
+    "cufft": Policy(16),
+    "cusolver": Policy(9),
+    "cusparse": Policy(10),
+    "curand": Policy(204),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
+    # CUPTI_SUCCESS for everything: a profiler that sees nothing is not an error
+    "cupti": Policy(0, quiet=r".*"),
+    "nccl": Policy(5, quiet=r"nccl\w*(Destroy|Deregister|Finalize)\w*"),  # ncclInvalidUsage: nccl.h
+    "nvml": Policy(3),  # NVML_ERROR_NOT_SUPPORTED: nvidia-ml-py, pynvml.py
+}
+
+
+def exported(library: Path) -> tuple[list[str], str]:
+    """The functions that a library exports, and their version node ("" if they carry none)."""
+    names, node = [], ""
+    for line in _nm("-D", "--defined-only", "--with-symbol-versions", str(library)).splitlines():
+        kind, symbol = line.split()[-2:]
+        if kind not in "TWi":
+            continue
+        name, _, version = symbol.partition("@")
+        names.append(name)
+        node = node or version.lstrip("@")
+    return sorted(n for n in set(names) if re.fullmatch(r"[A-Za-z_]\w*", n) and not n.startswith("_Z")), node
+
+
+def defined(objects: Iterable[Path]) -> set[str]:
+    """The functions that compiled objects define; macros of the headers have renamed some of them."""
+    text = _nm("--defined-only", *map(str, objects))
+    return {line.split()[-1] for line in text.splitlines() if " T " in line}
+
+
+def wanted(library: Path) -> dict[str, set[str]]:
+    """The undefined symbols of a library, by version node ("" where they carry none)."""
+    found: dict[str, set[str]] = {}
+    for line in _nm("-D", "--undefined-only", str(library)).splitlines():
+        name, _, node = line.split()[-1].partition("@")
+        found.setdefault(node.lstrip("@"), set()).add(name)
+    return found
+
+
+# Through these two a CUDA runtime linked into another library would find a driver without its
+# private tables; without them it reports that there is none (see cuda.c).
+_LEFT_OUT = {"cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable"}
+
+
+def driver_functions(preprocessed_header: str) -> list[str]:
+    """Every driver function of a preprocessed ``cuda.h`` (so under its versioned name), but for two."""
+    names = set(re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(", preprocessed_header))
+    return sorted(names - _LEFT_OUT)
+
+
+def stub_source(library: str, names: Iterable[str]) -> str:
+    """C source of the stubs of a library."""
+    policy = POLICIES[library]
+    lines = [
+        "#include <stddef.h>",
+        "void vs_kernel_launched(void);",
+        "long vs_unsimulated(const char *, const char *, int *, long);",
+    ]
+    lines += [_stub(library, policy, name) for name in names]
+    return "\n".join(lines) + "\n"
+
+
+def _stub(library: str, policy: Policy, name: str) -> str:
+    if name.endswith(("ErrorString", "ErrorName", "StatusString", "StatusName")):
+        return f'const char *{name}(void) {{ return "not simulated"; }}'
+    if policy.computes and re.fullmatch(policy.computes, name):
+        return f"long {name}(void) {{ vs_kernel_launched(); return 0; }}"
+    if policy.quiet and re.fullmatch(policy.quiet, name):
+        return f"long {name}(void) {{ return 0; }}"
+    return f'long {name}(void) {{ static int seen; return vs_unsimulated("{library}", "{name}", &seen, {policy.refusal}); }}'
+
+
+def _nm(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["nm", *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise BuildError("`nm` is missing; it comes with the C compiler: try `apt install gcc` or set PATH") from None
+    if done.returncode:
+        raise BuildError(f"`nm {arguments[-1]}` failed: {done.stderr.strip()}")
+    return done.stdout

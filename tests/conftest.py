@@ -1,0 +1,72 @@
+"""What tests of several floors share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A child process that has ended, and what it and its children journalled."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    journal: list[dict[str, object]]
+    peak_used_bytes: list[int]
+
+    def of(self, kind: str) -> list[dict[str, object]]:
+        """The journal's entries of one kind."""
+        return [entry for entry in self.journal if entry["kind"] == kind]
+
+    def check(self) -> Ran:
+        """Itself, if the child ended well; else the test fails with what it printed."""
+        assert self.returncode == 0, f"status {self.returncode}\n{self.stdout}\n{self.stderr}"
+        return self
+
+
+def run_virtual(
+    code: str,
+    gpu: str = "rtx-3090",
+    *,
+    devices: int = 1,
+    memory_bytes: int | None = None,
+    steps: int | None = None,
+    assume: str = "",
+    timeout: float = 240,
+    **environment: str,
+) -> Ran:
+    """Runs Python code in a process of its own on a virtual card."""
+    import os
+
+    from vramscope.cards import find_card, outside_of
+    from vramscope.virtual.launch import virtual_machine
+
+    card = find_card(gpu)
+    with virtual_machine(
+        card,
+        outside=outside_of(card),
+        devices=devices,
+        memory_bytes=memory_bytes,
+        steps=steps,
+        assume=assume,
+        environment={**os.environ, **environment},
+    ) as (machine, variables):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=timeout, check=False
+        )
+        return Ran(done.returncode, done.stdout, done.stderr, machine.entries(), machine.peak_used_bytes(devices))
+
+
+@pytest.fixture
+def virtual() -> Callable[..., Ran]:
+    """`virtual(code, gpu=...)`: runs code on a virtual card and gives back what it printed and journalled."""
+    return run_virtual
