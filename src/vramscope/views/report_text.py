@@ -1,0 +1,194 @@
+"""A report for the terminal: the verdict, a table of the steps, and what it rests on.
+
+`report_text` lays the lines out for a width; colours are styles on its pieces, so the
+same lines serve a terminal, a pipe and a test."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from vramscope.run.report import DOES_NOT_FIT, FITS, Report, Step
+from vramscope.units import format_gib
+from vramscope.views import words
+
+_LABEL = 16
+_COLUMN = 11
+_INDENT = "  "
+_GLUE = "\u00a0"
+"""A space that no line breaks at."""
+_LISTED = 5
+"""So many assumed values and the like are listed; the JSON has all."""
+_METRICS = ("allocated", "reserved", "process_total")
+_ASCII = {"·": ",", "…": "~", "×": "x", "−": "-"}
+_VERDICT_STYLES = {FITS: "bold green", DOES_NOT_FIT: "bold red"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How the report is laid out, and which commands its last lines name."""
+
+    width: int = 80
+    ascii_only: bool = False
+    """The terminal's encoding has no block characters or middle dots."""
+    commands: tuple[str, ...] = ()
+    """What to do next, each a whole command line."""
+
+
+def report_text(report: Report, options: TextOptions | None = None) -> Text:
+    """The whole report, each line indented by two, no wider than asked for."""
+    layout = options or TextOptions()
+    blocks = [_headline(report, layout), _table(report, layout), _facts(report, layout)]
+    lines = [line for block in blocks if block for line in (*block, Text())]
+    text = Text("\n").join([Text(), *lines[:-1]])
+    return Text(_ascii(text.plain), spans=text.spans) if layout.ascii_only else text
+
+
+def bar(part: int, whole: int, width: int, *, ascii_only: bool = False) -> str:
+    """A bar of `part` in `whole`, in eighths of a character."""
+    eighths = round(min(part / whole, 1.0) * width * 8) if whole > 0 else 0
+    if ascii_only:
+        return "#" * round(eighths / 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def chosen_steps(steps: Sequence[Step], room: int) -> list[Step | None]:
+    """The steps that have a column: all, or the first and the last ones with a gap (None) between."""
+    if len(steps) <= room:
+        return list(steps)
+    return [steps[0], None, *steps[len(steps) - max(room - 2, 1) :]]
+
+
+def _headline(report: Report, layout: TextOptions) -> list[Text]:
+    style = _VERDICT_STYLES.get(report.verdict, "bold yellow")
+    lines = _wrapped("", words.verdict(report), layout, style=style)
+    for sentence in filter(None, [words.steadiness(report)]):
+        lines += _wrapped("", sentence, layout)
+    for sentence in words.cautions(report):
+        lines += _wrapped("", sentence, layout, style="yellow")
+    return lines
+
+
+def _table(report: Report, layout: TextOptions) -> list[Text]:
+    if not report.steps:
+        return []
+    room = max(2, min(6, (layout.width - len(_INDENT) - _LABEL - 12) // _COLUMN))
+    columns = chosen_steps(report.steps, room)
+    head = _cells("GiB", (_heading(report, step) for step in columns))
+    rows = {metric: _row(metric, columns, report, layout) for metric in _METRICS}
+    return [
+        Text(head.rstrip(), style="dim"),
+        rows["allocated"],
+        rows["reserved"],
+        *_outside(report, layout),
+        rows["process_total"],
+        *_cards(report, layout),
+    ]
+
+
+def _row(metric: str, columns: Sequence[Step | None], report: Report, layout: TextOptions) -> Text:
+    """One metric over the steps, and a bar of its peak in the card's memory."""
+    values = [getattr(step.peaks, f"{metric}_bytes") if step else None for step in columns]
+    shown = [words.gib(value) if step else "…" for step, value in zip(columns, values, strict=True)]
+    cells = _cells(metric.replace("_", " "), shown)
+    top = getattr(report.peaks, f"{metric}_bytes")
+    room = min(24, layout.width - len(cells) - 3)
+    if not top or room < 6:
+        return Text(cells)
+    drawn = bar(top, words.memory_bytes(report), room, ascii_only=layout.ascii_only)
+    return Text.assemble(cells, (f"   {drawn}" if drawn else "", "cyan"))
+
+
+def _cells(label: str, values: Iterable[str]) -> str:
+    return f"{_INDENT}{label:<{_LABEL - 2}}" + "".join(f"{value:>{_COLUMN}}" for value in values)
+
+
+def _heading(report: Report, step: Step | None) -> str:
+    if step is None:
+        return ""
+    if step.complete:
+        return f"step {step.step}"
+    if report.stopped.partial:
+        return f"step {step.step} cut"
+    return "after" if any(each.complete for each in report.steps) else "whole run"
+
+
+def _outside(report: Report, layout: TextOptions) -> list[Text]:
+    outside = report.outside
+    interval = f"({format_gib(outside.low_bytes)} to {format_gib(outside.high_bytes)})"
+    told = ", ".join(filter(None, [outside.how, f"{outside.loading} loading" if outside.loading else ""]))
+    value = f"{format_gib(outside.bytes):>{_COLUMN - 2}}"
+    return _wrapped("outside", f"{value} {interval} context and loaded kernels, modelled ({told})", layout)
+
+
+def _cards(report: Report, layout: TextOptions) -> list[Text]:
+    if len(report.devices) < 2:
+        return []
+    totals = (f"cuda:{each.device} {words.gib(each.peaks.process_total_bytes)}" for each in report.devices)
+    return _wrapped("by card", " · ".join(totals), layout)
+
+
+def _facts(report: Report, layout: TextOptions) -> list[Text]:
+    lines: list[Text] = []
+    for label, sentence in _labelled(report):
+        lines += _wrapped(label, sentence, layout)
+    for number, command in enumerate(layout.commands):
+        lines.append(Text.assemble((f"{_INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
+    return lines
+
+
+def _labelled(report: Report) -> Iterable[tuple[str, str]]:
+    oom = report.oom
+    if oom is not None and not oom.caught:
+        yield "asked for", words.asked(oom)
+        yield "held then", words.held(oom)
+    yield "on", " · ".join(part.replace(" ", _GLUE) for part in _ran_on(report))
+    if report.assumed:
+        total = sum(item.count or 1 for item in report.assumed)
+        yield "assumed", f"{words.count(total, 'value')}: {_listed(map(words.assumed, report.assumed))}"
+    if report.modelled:
+        yield "modelled", _listed(map(words.figure, report.modelled))
+    missing = [*map(words.figure, report.uncounted), *map(words.unsimulated, report.unsimulated)]
+    if missing:
+        yield "not counted", _listed(missing)
+    for item in report.waiting:
+        note = f" ({item.note})" if item.note else ""
+        yield "waiting", f"a loop at {item.where or 'an unknown place'} waited on the card for ever{note}"
+
+
+def _ran_on(report: Report) -> list[str]:
+    on = report.versions
+    parts = [f"torch {on.torch or words.UNKNOWN}", f"CUDA {on.cuda or words.UNKNOWN}"]
+    parts += [f"cuDNN {on.cudnn or words.UNKNOWN}", f"allocator: {on.allocator or words.UNKNOWN}"]
+    if report.capacity_bytes is None:
+        parts.append("memory unlimited")
+    elif report.capacity_bytes != report.card.memory_bytes:
+        parts.append(f"memory {format_gib(report.capacity_bytes)} GiB as given")
+    return [*parts, words.stopped(report.stopped)]
+
+
+def _listed(sentences: Iterable[str]) -> str:
+    every = list(sentences)
+    more = len(every) - _LISTED
+    return "; ".join(every[:_LISTED]) + (f"; and {more} more (--json has all)" if more > 0 else "")
+
+
+def _wrapped(label: str, sentence: str, layout: TextOptions, style: str = "") -> list[Text]:
+    """The sentence beside its label, hanging under itself where it is too long for a line."""
+    indent = len(_INDENT) + (_LABEL if label else 0)
+    width = max(20, layout.width - indent)
+    plain = "".join(each if each.isprintable() or each == _GLUE else " " for each in sentence)
+    lead = len(plain) - len(plain.lstrip())
+    pieces = textwrap.wrap(plain, width, subsequent_indent=" " * lead, break_on_hyphens=False) or [""]
+    first = f"{_INDENT}{label:<{_LABEL}}" if label else _INDENT
+    heads = [first, *[" " * indent] * (len(pieces) - 1)]
+    pairs = zip(heads, pieces, strict=True)
+    return [Text.assemble((head, "dim"), (piece.replace(_GLUE, " "), style)) for head, piece in pairs]
+
+
+def _ascii(plain: str) -> str:
+    """The same number of characters, so that the styles' places hold."""
+    return "".join(each if each.isascii() else _ASCII.get(each, "?") for each in plain)

@@ -1,0 +1,69 @@
+"""Every verb and every option, in full: an addition has to be written down here too."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from vramscope.cli import VERBS, group
+
+SURFACE = {
+    "predict": [
+        *(
+            "--gpu CARD",
+            "--gpus N",
+            "--memory SIZE",
+            "--steps N",
+            "-o RUN",
+            "--json FILE",
+            "--fail-over SIZE",
+        ),
+        "--assume KEY=VALUE",
+    ],
+    "show": ["RUN", "--json"],
+    "gpus": ["--json"],
+    "doctor": ["--json"],
+}
+
+
+def test_verbs():
+    assert list(SURFACE) == list(VERBS)
+
+
+@pytest.mark.parametrize("verb", SURFACE)
+def test_options(verb: str):
+    command = group.get_command(click.Context(group), verb)
+
+    assert command is not None
+    assert [_shown(each) for each in command.params] == SURFACE[verb]
+
+
+@pytest.mark.parametrize("verb", SURFACE)
+def test_help(vramscope, verb: str):
+    ran = vramscope(verb, "--help")
+
+    assert ran.status == 0
+    assert f"Usage: vramscope {verb}" in ran.out
+    for words in SURFACE[verb]:
+        assert words in ran.out
+    assert len(max(ran.out.splitlines(), key=len)) <= 100
+
+
+def test_a_line_for_each_verb(vramscope):
+    ran = vramscope("--help")
+
+    for verb in VERBS:
+        assert f"\n  {verb} " in ran.out
+
+
+def test_version(vramscope):
+    import vramscope as package
+
+    assert vramscope("--version").out == f"vramscope {package.__version__}\n"
+
+
+def _shown(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        return parameter.make_metavar(click.Context(group))
+    metavar = "" if getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
+    return parameter.opts[0] + metavar
