@@ -6,6 +6,7 @@ costs nothing to speak of, and each is a reading of counters: nothing is allocat
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -47,8 +48,9 @@ def finish() -> None:
 
 
 def _cudnn_version(torch: ModuleType) -> str | None:
-    number = torch.backends.cudnn.version()
-    return None if number is None else f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    """From the library: ``torch.backends.cudnn.version()`` would look at the card."""
+    cudnn = getattr(torch._C, "_cudnn", None)
+    return None if cudnn is None else ".".join(map(str, cudnn.getRuntimeVersion()))
 
 
 def _install_values(torch: ModuleType) -> None:
@@ -148,7 +150,8 @@ class Recorder:
     # -- once CUDA is there ---------------------------------------------------------------------
     def _cuda_is_here(self) -> None:
         self._peaks.begin()
-        self._torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
+        with contextlib.suppress(RuntimeError):  # backend:cudaMallocAsync has no observers
+            self._torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
 
     def _out_of_memory(self, device: int, requested: int, allocated: int, free: int) -> None:
         line = where.current_line()

@@ -21,7 +21,7 @@ class Peaks:
         self._cuda, self._c = torch.cuda, torch._C
         self._core = core
         self._core.vs_peak_used_bytes.restype = ctypes.c_uint64
-        self._core.vs_used_bytes.restype = ctypes.c_uint64
+        self._core.vs_used_by_all_bytes.restype = ctypes.c_uint64
         self._raw_stats = torch._C._cuda_memoryStats
         self._raw_reset = torch._C._cuda_resetPeakMemoryStats
         self._kept: dict[int, Stats] = {}
@@ -48,7 +48,7 @@ class Peaks:
         return {
             "allocated_bytes": stats["allocated_bytes"]["all"]["current"],
             "reserved_bytes": stats["reserved_bytes"]["all"]["current"],
-            "used_bytes": self._core.vs_used_bytes(device),
+            "used_bytes": self._core.vs_used_by_all_bytes(device),
             "capacity_bytes": self._cuda.get_device_properties(device).total_memory,
         }
 

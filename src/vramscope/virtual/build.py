@@ -134,6 +134,7 @@ class _Build:
 
     def __init__(self, folder: Path, wheel: Wheel, compiler: str) -> None:
         self.folder, self.wheel, self.compiler = folder, wheel, compiler
+        self.refused: list[str] = []
         cuda = wheel.cuda.split(".")
         version = int(cuda[0]) * 1000 + int(cuda[1]) * 10
         self.flags = [
@@ -150,6 +151,7 @@ class _Build:
             first, rest = names[:1], names[1:]
             for group in (first, rest):  # the runtime first: others link to it
                 list(pool.map(lambda name: self._link(name, prepared[name]), group))
+        (self.folder / "refused.txt").write_text("\n".join(sorted(self.refused)))
         self._name_the_driver()
 
     def _sources(self, name: str) -> list[Path]:
@@ -167,6 +169,7 @@ class _Build:
         missing = [symbol for symbol in self._symbols(name) if symbol not in have]
         stubs = self.folder / f"{name}-stubs.c"
         stubs.write_text(symbols.stub_source(name, missing))
+        self.refused += [f"{name} {symbol}" for symbol in symbols.refused(name, missing)]
         return [*objects, self._compile(stubs, name)]
 
     def _symbols(self, name: str) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from vramscope.cards import Card, Outside
+from vramscope.run.journal import Journal
 from vramscope.virtual.build import StandIns, ensure_built
 from vramscope.virtual.machine import Machine
 from vramscope.virtual.wheel import Wheel, find_wheel
@@ -44,7 +45,7 @@ class Finished:
     """
 
     status: int
-    journal: list[dict[str, object]]
+    journal: Journal
     peak_used_bytes: list[int]
     seconds: float
 
@@ -103,7 +104,7 @@ def launch(
     ) as (machine, variables):
         began = time.monotonic()
         status = _wait([python or sys.executable, *program.command()], variables)
-        return Finished(status, machine.entries(), machine.peak_used_bytes(devices), time.monotonic() - began)
+        return Finished(status, machine.journal(), machine.peak_used_bytes(devices), time.monotonic() - began)
 
 
 def _loading(wheel: Wheel, stand_ins: StandIns, preload: str, given: Mapping[str, str]) -> dict[str, str]:

@@ -7,14 +7,13 @@ lies on a disk and nothing is left behind, also after ``kill -9``.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import struct
 from collections.abc import Mapping
 from types import TracebackType
 
 from vramscope.errors import PlatformError
+from vramscope.run.journal import Journal, read_journal
 
 # The layout of struct vs_machine; a test compares it with the header.
 MAGIC = 0x31454D4152565356
@@ -53,17 +52,7 @@ class Machine:
         values = _HEAD.unpack(os.pread(self._state, _HEAD.size, 0))
         return list(values[1 : 1 + devices])
 
-    def entries(self) -> list[dict[str, object]]:
-        """The journal's objects so far; a line that a killed process left torn is dropped."""
-        lines: list[dict[str, object]] = []
-        for raw in self.journal().splitlines():
-            with contextlib.suppress(ValueError):
-                value = json.loads(raw)
-                if isinstance(value, dict):
-                    lines.append(value)
-        return lines
-
-    def journal(self) -> bytes:
-        """Everything written so far, as it stands there."""
+    def journal(self) -> Journal:
+        """Everything written so far; what a killed process left torn is counted, not lost silently."""
         size = os.fstat(self._journal).st_size
-        return os.pread(self._journal, size, 0)
+        return read_journal(os.pread(self._journal, size, 0))

@@ -20,21 +20,26 @@ class Policy:
     """What a library's stubs answer.
 
     `computes` succeed and count as a kernel; `quiet` succeed; all others are journalled when
-    first called and answer `refusal`, the library's own code for "not supported".
+    first called and answer `refusal`, the library's own code for "not supported".  With `plain`
+    that is not journalled: a real card answers so too.
     """
 
     refusal: int
     computes: str = ""
     quiet: str = ""
+    plain: bool = False
 
 
 POLICIES = {
     # cudaErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED: driver_types.h, cuda.h
     "cudart": Policy(801, quiet=r"cudaCtxResetPersistingL2Cache|cudaMemRangeGetAttribute"),
     "cuda": Policy(801),
-    # CUBLAS_STATUS_NOT_SUPPORTED: cublas_api.h.  Every routine has a type or "Gemm" in its name.
-    "cublas": Policy(15, computes=r"cublas(X[gt]|I?[SDCZ][a-z]|[SDCZ][a-z]\w*|Gemm|Dot|Scal|Axpy|Nrm2|Rot|Uint8|Sgemm|Cherk|Csyrk)\w*",
-                     quiet=r"cublas(Set|Logger)\w*"),
+    # CUBLAS_STATUS_NOT_SUPPORTED: cublas_api.h.  Every routine begins with its type or its kind.
+    "cublas": Policy(
+        15,
+        computes=r"cublas(I?[SDCZ]\w*|(Gemm|Dot|Scal|Axpy|Nrm2|Rot|Asum|Copy|Swap|Iamax|Iamin|Cherk|Csyrk|Uint8)\w*)",
+        quiet=r"cublas(SetLogger|Logger|SetWorkspace|SetEmulation|SetFixedPoint)\w*",
+    ),
     "cublaslt": Policy(15, computes=r"cublasLt(Matmul|MatrixTransform)$", quiet=r"cublasLt\w*(Set|Destroy|Logger)\w*"),
     # CUDNN_STATUS_NOT_SUPPORTED: cudnn_graph.h
     "cudnn": Policy(3000, quiet=r"cudnn(Set|Destroy)\w*"),
@@ -45,8 +50,8 @@ POLICIES = {
     "curand": Policy(204),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
     # CUPTI_SUCCESS for everything: a profiler that sees nothing is not an error
     "cupti": Policy(0, quiet=r".*"),
-    "nccl": Policy(5, quiet=r"nccl\w*(Destroy|Deregister|Finalize)\w*"),  # ncclInvalidUsage: nccl.h
-    "nvml": Policy(3),  # NVML_ERROR_NOT_SUPPORTED: nvidia-ml-py, pynvml.py
+    "nccl": Policy(5, quiet=r"nccl\w*(Destroy|Deregister|Finalize|Suspend|Resume|Revoke|GroupSimulateEnd)\w*"),  # ncclInvalidUsage: nccl.h
+    "nvml": Policy(3, plain=True),  # NVML_ERROR_NOT_SUPPORTED: nvidia-ml-py, pynvml.py
 }
 
 
@@ -101,13 +106,29 @@ def stub_source(library: str, names: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _stub(library: str, policy: Policy, name: str) -> str:
+def refused(library: str, names: Iterable[str]) -> list[str]:
+    """Those of a library's stubs that answer "not supported"."""
+    return [name for name in names if _kind(POLICIES[library], name) == "refused"]
+
+
+def _kind(policy: Policy, name: str) -> str:
     if name.endswith(("ErrorString", "ErrorName", "StatusString", "StatusName")):
-        return f'const char *{name}(void) {{ return "not simulated"; }}'
+        return "text"
     if policy.computes and re.fullmatch(policy.computes, name):
-        return f"long {name}(void) {{ vs_kernel_launched(); return 0; }}"
+        return "computes"
     if policy.quiet and re.fullmatch(policy.quiet, name):
-        return f"long {name}(void) {{ return 0; }}"
+        return "quiet"
+    return "refused"
+
+
+def _stub(library: str, policy: Policy, name: str) -> str:
+    kind = _kind(policy, name)
+    if kind == "text":
+        return f'const char *{name}(void) {{ return "not simulated"; }}'
+    if kind == "computes":
+        return f"long {name}(void) {{ vs_kernel_launched(); return 0; }}"
+    if kind == "quiet" or policy.plain:
+        return f"long {name}(void) {{ return {0 if kind == 'quiet' else policy.refusal}; }}"
     return f'long {name}(void) {{ static int seen; return vs_unsimulated("{library}", "{name}", &seen, {policy.refusal}); }}'
 
 

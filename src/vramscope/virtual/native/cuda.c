@@ -402,6 +402,7 @@ CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t v
     vs_overwritten((const void *)address, sizeof value);
     return CUDA_SUCCESS;
 }
+#if CUDA_VERSION >= 12090                     /* the first cuda.h that has them */
 CUresult cuLogsRegisterCallback(CUlogsCallback callback, void *data, CUlogsCallbackHandle *out)
 {
     VS_UNUSED(callback); VS_UNUSED(data);
@@ -409,3 +410,4 @@ CUresult cuLogsRegisterCallback(CUlogsCallback callback, void *data, CUlogsCallb
     return CUDA_SUCCESS;
 }
 CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle) { VS_UNUSED(handle); return CUDA_SUCCESS; }
+#endif

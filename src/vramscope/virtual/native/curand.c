@@ -21,7 +21,8 @@ static status create(curandGenerator_t *generator, curandRngType_t type)
 status CURANDAPI curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type)
 {
     if (!vs_open_context(vs_device())) return CURAND_STATUS_INITIALIZATION_FAILED;
-    vs_uncounted("cuRAND generator states", 0, "their size is not known; taken as none");
+    static int seen;
+    vs_size_unknown("cuRAND generator states", "taken as none", &seen);
     return create(generator, type);
 }
 
@@ -37,10 +38,10 @@ static status generated(curandGenerator_t generator)
 
 #define GENERATE(name, type) \
     status CURANDAPI curandGenerate##name(curandGenerator_t generator, type *out, size_t count) \
-    { VS_UNUSED(out); VS_UNUSED(count); return generated(generator); }
+    { return generated(generator); }
 #define GENERATE_AROUND(name, type) \
     status CURANDAPI curandGenerate##name(curandGenerator_t generator, type *out, size_t count, type mean, type deviation) \
-    { VS_UNUSED(out); VS_UNUSED(count); VS_UNUSED(mean); VS_UNUSED(deviation); return generated(generator); }
+    { return generated(generator); }
 GENERATE(, unsigned)
 GENERATE(LongLong, unsigned long long)
 GENERATE(Uniform, float)
@@ -52,7 +53,6 @@ GENERATE_AROUND(LogNormalDouble, double)
 
 status CURANDAPI curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t count, double lambda)
 {
-    VS_UNUSED(out); VS_UNUSED(count); VS_UNUSED(lambda);
     return generated(generator);
 }
 
@@ -62,5 +62,6 @@ status CURANDAPI curandGetVersion(int *version) { *version = CURAND_VERSION; ret
 
 status CURANDAPI curandGetProperty(libraryPropertyType which, int *value)
 {
-    return vs_property(which, CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH, value) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+    bool known = vs_property(which, CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH, value);
+    return known ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
 }

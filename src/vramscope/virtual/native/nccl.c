@@ -127,3 +127,24 @@ ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer
     vs_overwritten(receive, count * width(type));
     return ncclSuccess;
 }
+ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+{
+    VS_UNUSED(send); VS_UNUSED(stream);
+    vs_overwritten(receive, count * width(type) * (size_t)comm->ranks);
+    return ncclSuccess;
+}
+ncclResult_t ncclGather(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    return comm->rank == root ? ncclAllGather(send, receive, count, type, comm, stream) : ncclSuccess;
+}
+ncclResult_t ncclScatter(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    VS_UNUSED(send); VS_UNUSED(root);
+    return ncclRecv(receive, count, type, 0, comm, stream);
+}
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) { VS_UNUSED(comm); return ncclGetUniqueId(id); }
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *out, ncclConfig_t *config, int flags)
+{
+    VS_UNUSED(excluded); VS_UNUSED(config); VS_UNUSED(flags);
+    return make(out, comm->ranks - count, comm->rank, comm->device);
+}

@@ -14,5 +14,5 @@
 #define __cudart_builtin__
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
-#define __CUDA_ARCH_FEAT_SM90_ALL 0
+#define __CUDA_ARCH_HAS_FEATURE__(feature) 0
 #endif
