@@ -79,7 +79,11 @@ CUresult cuDeviceGetName(char *text, int room, CUdevice device)
     snprintf(text, (size_t)room, "%s", vs_card()->name);
     return CUDA_SUCCESS;
 }
-CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) { memset(uuid->bytes, 0x40 + device, sizeof uuid->bytes); return CUDA_SUCCESS; }
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) 
+{
+    memset(uuid->bytes, VS_FIRST_UUID_BYTE + vs_physical_device(device), sizeof uuid->bytes);
+    return CUDA_SUCCESS;
+}
 #if CUDA_VERSION < 13000
 #undef cuDeviceGetUuid
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }

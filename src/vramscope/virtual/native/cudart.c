@@ -88,7 +88,7 @@ void vs_fill_properties(struct cudaDeviceProp *p, int device)
     const struct vs_card *card = vs_card();
     memset(p, 0, sizeof *p);
     snprintf(p->name, sizeof p->name, "%s", card->name);
-    memset(p->uuid.bytes, 0x40 + device, sizeof p->uuid.bytes);
+    memset(p->uuid.bytes, VS_FIRST_UUID_BYTE + vs_physical_device(device), sizeof p->uuid.bytes);
     p->totalGlobalMem = card->memory_bytes;
     p->major = card->major;
     p->minor = card->minor;
@@ -115,7 +115,7 @@ void vs_fill_properties(struct cudaDeviceProp *p, int device)
     p->textureAlignment = 512;
     p->texturePitchAlignment = 32;
     p->surfaceAlignment = 512;
-    p->pciBusID = device + 1;
+    p->pciBusID = vs_physical_device(device) + 1;
     p->asyncEngineCount = 2;
     p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = 1;
     p->streamPrioritiesSupported = p->globalL1CacheSupported = p->localL1CacheSupported = 1;
@@ -200,16 +200,17 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device)
 {
-    snprintf(text, (size_t)room, "00000000:%02X:00.0", device + 1);
+    snprintf(text, (size_t)room, "00000000:%02X:00.0", vs_physical_device(device) + 1);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text)
 {
     unsigned domain, bus = 0;
-    bool found = sscanf(text, "%x:%x", &domain, &bus) == 2 && bus >= 1 && (int)bus <= vs_device_count();
-    *device = found ? (int)bus - 1 : 0;
-    return vs_error(found ? cudaSuccess : cudaErrorInvalidDevice);
+    if (sscanf(text, "%x:%x", &domain, &bus) != 2) return vs_error(cudaErrorInvalidValue);
+    for (*device = 0; *device < vs_device_count(); ++*device)
+        if (vs_physical_device(*device) + 1 == (int)bus) return cudaSuccess;
+    return vs_error(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)

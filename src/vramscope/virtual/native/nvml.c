@@ -12,7 +12,8 @@
 enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };  /* NVML_ERROR_* */
 static const unsigned NO_INSTANCE = 0xFFFFFFFFu;      /* no MIG: NVML_VALUE_NOT_AVAILABLE as unsigned */
 
-/* A device's handle: the address of its place here. */
+/* A device's handle: the address of its place here.  NVML counts all devices of the
+ * machine, whatever CUDA_VISIBLE_DEVICES says. */
 static char handles[VS_MAX_DEVICES];
 static int device_of(void *handle) { return (int)((char *)handle - handles); }
 static int text(char *out, unsigned room, const char *value)
@@ -57,12 +58,12 @@ int nvmlSystemGetProcessName(unsigned pid, char *out, unsigned room)
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
-int nvmlDeviceGetCount(unsigned *count) { *count = (unsigned)vs_device_count(); return SUCCESS; }
+int nvmlDeviceGetCount(unsigned *count) { *count = (unsigned)vs_machine_device_count(); return SUCCESS; }
 int nvmlDeviceGetCount_v2(unsigned *count) { return nvmlDeviceGetCount(count); }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle)
 {
-    if ((int)index >= vs_device_count()) return INVALID_ARGUMENT;
+    if ((int)index >= vs_machine_device_count()) return INVALID_ARGUMENT;
     *handle = &handles[index];
     return SUCCESS;
 }
@@ -78,7 +79,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **handle)
 /* The same UUID as cudaDeviceProp::uuid (cudart.c). */
 static void uuid_of(int device, char *out, size_t room)
 {
-    unsigned b = 0x40u + (unsigned)device;
+    unsigned b = VS_FIRST_UUID_BYTE + (unsigned)device;
     snprintf(out, room, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b);
 }
 int nvmlDeviceGetUUID(void *handle, char *out, unsigned room)
@@ -90,7 +91,7 @@ int nvmlDeviceGetUUID(void *handle, char *out, unsigned room)
 int nvmlDeviceGetHandleByUUID(const char *wanted, void **handle)
 {
     char uuid[64];
-    for (int device = 0; device < vs_device_count(); device++) {
+    for (int device = 0; device < vs_machine_device_count(); device++) {
         uuid_of(device, uuid, sizeof uuid);
         if (!strcmp(uuid, wanted)) return nvmlDeviceGetHandleByIndex_v2((unsigned)device, handle);
     }
@@ -125,7 +126,7 @@ struct memory { unsigned long long total, free, used; };                        
 struct memory_v2 { unsigned version; unsigned long long total, reserved, free, used; };      /* c_nvmlMemory_v2_t */
 int nvmlDeviceGetMemoryInfo(void *handle, struct memory *memory)
 {
-    unsigned long long total = vs_card()->memory_bytes, used = vs_used_by_all_bytes(device_of(handle));
+    unsigned long long total = vs_card()->memory_bytes, used = vs_machine_used_bytes(device_of(handle));
     *memory = (struct memory){total, total - used, used};
     return SUCCESS;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define VS_MAX_DEVICES 64
+#define VS_FIRST_UUID_BYTE 0x40       /* a device's UUID is this plus its place on the machine, 16 times */
 #define VS_UP(n, unit) (((n) + (unit) - 1) / (unit) * (unit))
 #define VS_UNUSED(x) ((void)(x))
 
@@ -31,6 +32,8 @@ struct vs_card {
 };
 const struct vs_card *vs_card(void);
 int vs_device_count(void);            /* that this process sees (CUDA_VISIBLE_DEVICES is honoured) */
+int vs_machine_device_count(void);    /* that the machine has, as NVML counts */
+int vs_physical_device(int device);   /* which of the machine's a device of this process is */
 int vs_device(void);                  /* the calling thread's current device */
 bool vs_set_device(int device);       /* false: no such device */
 
@@ -45,6 +48,7 @@ bool vs_charge(int device, uint64_t bytes);           /* physical memory without
 void vs_discharge(int device, uint64_t bytes);
 uint64_t vs_used_bytes(int device);                   /* by this process, the context included */
 uint64_t vs_used_by_all_bytes(int device);            /* by every process on the machine */
+uint64_t vs_machine_used_bytes(int physical_device);   /* the same, as NVML counts devices */
 bool vs_address_range(const void *p, void **base, uint64_t *bytes);
 void *vs_reserve(uint64_t bytes, void *wanted);       /* address space alone; NULL: none left */
 void vs_unreserve(void *address);
@@ -53,7 +57,7 @@ int vs_device_of(const void *p);                      /* -1: no device pointer *
 uint64_t vs_peak_used_bytes(int device);              /* by this process, since the last call of the next */
 void vs_reset_peak_used(int device);
 bool vs_open_context(int device);                     /* charges outside_bytes once; false: no room even for it */
-struct vs_process { int pid; uint64_t used_bytes[VS_MAX_DEVICES]; };
+struct vs_process { int pid; uint64_t used_bytes[VS_MAX_DEVICES]; };   /* by physical device */
 int vs_processes(struct vs_process *out, int room);   /* live ones that hold memory; returns how many there are */
 
 /* ---- values --------------------------------------------------------------------

@@ -62,11 +62,11 @@ static bool charge(int device, uint64_t bytes)
 {
     struct device *d = &devices[device];
     vs_machine_lock();
-    bool fits = d->used + bytes + vs_machine_others(device) <= vs_card()->memory_bytes;
+    bool fits = d->used + bytes + vs_machine_others(vs_physical_device(device)) <= vs_card()->memory_bytes;
     if (fits) {
         d->used += bytes;
         if (d->used > d->peak) d->peak = d->used;
-        vs_machine_publish(device, d->used);
+        vs_machine_publish(vs_physical_device(device), d->used);
     }
     vs_machine_unlock();
     return fits;
@@ -76,7 +76,7 @@ static void discharge(int device, uint64_t bytes)
 {
     devices[device].used -= bytes;
     vs_machine_lock();
-    vs_machine_publish(device, devices[device].used);
+    vs_machine_publish(vs_physical_device(device), devices[device].used);
     vs_machine_unlock();
 }
 
@@ -189,7 +189,7 @@ uint64_t vs_used_bytes(int device)
 uint64_t vs_used_by_all_bytes(int device)
 {
     pthread_mutex_lock(&lock);
-    uint64_t used = devices[device].used + vs_machine_others(device);
+    uint64_t used = devices[device].used + vs_machine_others(vs_physical_device(device));
     pthread_mutex_unlock(&lock);
     return used;
 }

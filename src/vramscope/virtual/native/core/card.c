@@ -8,7 +8,8 @@
 #include <string.h>
 
 static struct vs_card card;
-static int devices;
+static int all_devices, devices;
+static int physical[VS_MAX_DEVICES];
 static pthread_once_t read_once = PTHREAD_ONCE_INIT;
 static __thread int current_device;
 
@@ -43,23 +44,33 @@ static void set_field(const char *key, const char *value)
     }
 }
 
-/* CUDA_VISIBLE_DEVICES: the number of valid entries before the first invalid one,
- * as the driver counts them (CUDA C Programming Guide, environment variables). */
-static int visible(int all)
+/* "2" or "GPU-42424242-..." (nvml.c writes such); -1: names no device of this machine. */
+static int device_named(const char *word)
+{
+    char *end;
+    long index = strtol(word, &end, 10);
+    unsigned first;
+    if (sscanf(word, "GPU-%2x", &first) == 1) index = (long)first - VS_FIRST_UUID_BYTE;
+    else if (end == word) return -1;
+    return index >= 0 && index < all_devices ? (int)index : -1;
+}
+
+/* CUDA_VISIBLE_DEVICES: the devices named before the first word that names none, in that
+ * order (CUDA C++ Programming Guide, "CUDA Environment Variables"). */
+static void choose_visible(void)
 {
     const char *text = getenv("CUDA_VISIBLE_DEVICES");
-    if (!text) return all;
-    int count = 0;
+    if (!text) {
+        for (devices = 0; devices < all_devices; devices++) physical[devices] = devices;
+        return;
+    }
     char *copy = strdup(text), *rest = NULL;
-    for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-        char *end;
-        long index = strtol(word, &end, 10);
-        bool by_uuid = !strncmp(word, "GPU-", 4);
-        if (!by_uuid && (end == word || index < 0 || index >= all)) break;
-        count++;
+    for (char *word = strtok_r(copy, ",", &rest); word && devices < all_devices; word = strtok_r(NULL, ",", &rest)) {
+        int device = device_named(word);
+        if (device < 0) break;
+        physical[devices++] = device;
     }
     free(copy);
-    return count < all ? count : all;
 }
 
 static void read_card(void)
@@ -77,8 +88,9 @@ static void read_card(void)
     if (!card.major || !card.memory_bytes || !card.sms)
         vs_die("the description of the card in VRAMSCOPE_CARD is incomplete: %s", text);
     const char *many = vs_setting("VRAMSCOPE_DEVICES");
-    int all = many ? atoi(many) : 1;
-    devices = visible(all > VS_MAX_DEVICES ? VS_MAX_DEVICES : all);
+    all_devices = many ? atoi(many) : 1;
+    if (all_devices > VS_MAX_DEVICES) all_devices = VS_MAX_DEVICES;
+    choose_visible();
 }
 
 const struct vs_card *vs_card(void)
@@ -91,6 +103,18 @@ int vs_device_count(void)
 {
     pthread_once(&read_once, read_card);
     return devices;
+}
+
+int vs_machine_device_count(void)
+{
+    pthread_once(&read_once, read_card);
+    return all_devices;
+}
+
+int vs_physical_device(int device)
+{
+    pthread_once(&read_once, read_card);
+    return physical[device];
 }
 
 int vs_device(void) { return current_device; }

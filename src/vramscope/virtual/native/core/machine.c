@@ -66,23 +66,29 @@ static struct vs_slot *own_slot(void)
     return NULL;
 }
 
-uint64_t vs_machine_others(int device)
+uint64_t vs_machine_others(int physical)
 {
     uint64_t sum = 0;
     if (!opened()) return 0;
     for (int i = 0; i < VS_MACHINE_SLOTS; i++) {
         struct vs_slot *slot = &machine->slots[i];
-        if (slot != mine && slot->used_bytes[device] && alive(slot->pid)) sum += slot->used_bytes[device];
+        if (slot != mine && slot->used_bytes[physical] && alive(slot->pid)) sum += slot->used_bytes[physical];
     }
     return sum;
 }
 
-void vs_machine_publish(int device, uint64_t used_bytes)
+void vs_machine_publish(int physical, uint64_t used_bytes)
 {
     if (!opened() || !own_slot()) return;
-    mine->used_bytes[device] = used_bytes;
-    uint64_t all = used_bytes + vs_machine_others(device);
-    if (all > machine->peak_used_bytes[device]) machine->peak_used_bytes[device] = all;
+    mine->used_bytes[physical] = used_bytes;
+    uint64_t all = used_bytes + vs_machine_others(physical);
+    if (all > machine->peak_used_bytes[physical]) machine->peak_used_bytes[physical] = all;
+}
+
+uint64_t vs_machine_used_bytes(int physical)
+{
+    uint64_t own = opened() && mine ? mine->used_bytes[physical] : 0;
+    return own + vs_machine_others(physical);
 }
 
 static bool holds_memory(const struct vs_slot *slot)
