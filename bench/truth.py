@@ -27,12 +27,17 @@ Case = dict[str, Any]
 WITHOUT_CONTEXT = {"timm-brackets"}
 
 
+# Torch for CUDA 13 has no code for a V100, and says so; its nearest card that it has code for stands in.
+STAND_INS = {"v100-16gb": "t4"}
+
+
 def command(case: Case, truth: Path) -> list[str]:
-    words = [sys.executable, "-m", "vramscope", "predict", "--gpu", case["gpu"], "--steps", "all"]
-    if case.get("limit_mib"):
-        limit = int(case["limit_mib"] * MIB)
+    gpu = STAND_INS.get(case["gpu"], case["gpu"])
+    words = [sys.executable, "-m", "vramscope", "predict", "--gpu", gpu, "--steps", "all"]
+    if case.get("limit_mib") or gpu != case["gpu"]:
+        limit = int(case["limit_mib"] * MIB) if case.get("limit_mib") else find_card(case["gpu"]).memory_bytes
         if case["family"] in WITHOUT_CONTEXT:
-            limit += outside_of(find_card(case["gpu"])).bytes
+            limit += outside_of(find_card(gpu)).bytes
         words += ["--memory", str(limit)]
     return [*words, "--", str(truth / "jobs" / case["job"]), *case.get("args", [])]
 

@@ -30,7 +30,7 @@ CORE_SONAME = "vs-core.so"
 FILE_NAME = "vs-{}.so"
 DRIVER_SONAMES = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
 # In link order: the driver calls the runtime, everything calls the core.
-ORDER = ("cudart", "cuda", "nvml", "cublaslt", "cublas", "cudnn", "cufft", "cusparse", "cusolver", "curand", "cupti", "nccl")
+ORDER = ("cudart", "cuda", "nvml", "cublaslt", "cublas", "cudnn", "cufft", "cusparse", "cusparselt", "cusolver", "curand", "cupti", "nccl")
 # The first driver branch of each CUDA (CUDA Toolkit Release Notes, table "CUDA Toolkit and
 # Corresponding Driver Versions"), which NVML names; nothing is decided by it.
 DRIVERS = {"13": "580.65.06", "12": "525.60.13"}

@@ -44,10 +44,28 @@ POLICIES = {
     # CUDNN_STATUS_NOT_SUPPORTED: cudnn_graph.h
     "cudnn": Policy(3000, quiet=r"cudnn(Set|Destroy)\w*"),
     # CUFFT_NOT_SUPPORTED, CUSOLVER_STATUS_NOT_SUPPORTED, CUSPARSE_STATUS_NOT_SUPPORTED: cufft.h, cusolver_common.h, cusparse.h
-    "cufft": Policy(16),
-    "cusolver": Policy(9),
-    "cusparse": Policy(10),
-    "curand": Policy(204),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
+    "cufft": Policy(16, quiet=r"cufft(Set|Reset)PlanProperty(Int64)?"),
+    # Only what has a size or needs none: other routines would be called with work space that nobody sized.
+    "cusolver": Policy(
+        9,
+        computes=r"cusolverDn(X|[SDCZ])(potr[fs]|getr[fs]|geqrf|(or|un)(gqr|mqr)|(sy|he)(ev|evd|evj|trf|trs)|geev|gesvd[ja]?)"
+        r"(StridedBatched|Batched)?",
+        quiet=r"cusolverDn(X(gesvdj|syevj))?Set\w*",
+    ),
+    "cusparse": Policy(
+        10,
+        computes=r"cusparse(Sp(MM|MV)(_preprocess)?|SDDMM(_preprocess)?|SpGEMM_copy|Sp(SV|SM)_(analysis|solve|updateMatrix)"
+        r"|[SDCZ](bsrm[mv]|bsrs[mv]2_(analysis|solve)|csrgeam2)"
+        r"|X(coo2csr|csr2coo|coosortBy(Row|Column)|csrsort)|CreateIdentityPermutation)",
+        quiet=r"cusparse((Csr|Csc|Coo)?Set|(Dn|Sp)(Mat|Vec)Set)\w*",
+    ),
+    # CUSPARSE_STATUS_NOT_SUPPORTED here as well: cusparseLt.h
+    "cusparselt": Policy(
+        10,
+        computes=r"cusparseLt(Matmul|MatmulSearch|SpMMA(Compress|Prune)2?)",
+        quiet=r"cusparseLt(Destroy|Mat\w*(Destroy|SetAttribute)|Matmul(Descriptor|AlgSelection|Plan)Init)",
+    ),
+    "curand": Policy(204, quiet=r"curandSet\w*"),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
     # CUPTI_SUCCESS for everything: a profiler that sees nothing is not an error
     "cupti": Policy(0, quiet=r".*"),
     "nccl": Policy(5, quiet=r"nccl\w*(Destroy|Deregister|Finalize|Suspend|Resume|Revoke|GroupSimulateEnd)\w*"),  # ncclInvalidUsage: nccl.h
@@ -83,13 +101,13 @@ def wanted(library: Path) -> dict[str, set[str]]:
     return found
 
 
-# Through these two a CUDA runtime linked into another library would find a driver without its
-# private tables; without them it reports that there is none (see cuda.c).
-_LEFT_OUT = {"cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable"}
+# Through it a CUDA runtime linked into another library would find a driver without its
+# private tables; without it that runtime reports that there is none (see cuda.c).
+_LEFT_OUT = {"cuGetProcAddress", "cuGetProcAddress_v2"}
 
 
 def driver_functions(preprocessed_header: str) -> list[str]:
-    """Every driver function of a preprocessed ``cuda.h`` (so under its versioned name), but for two."""
+    """Every driver function of a preprocessed ``cuda.h`` (so under its versioned name), but for one."""
     names = set(re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(", preprocessed_header))
     return sorted(names - _LEFT_OUT)
 

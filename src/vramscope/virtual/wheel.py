@@ -47,6 +47,7 @@ STAND_INS = {
     "cufft": "libcufft.so.*",
     "cusolver": "libcusolver.so.*",
     "cusparse": "libcusparse.so.*",
+    "cusparselt": "libcusparseLt.so.*",
     "curand": "libcurand.so.*",
     "cupti": "libcupti.so.*",
     "nccl": "libnccl.so.*",

@@ -1,9 +1,8 @@
 /* libcuda: the driver, as far as torch, Triton and cuDNN reach it.
  *
- * Two functions are left out on purpose, cuGetProcAddress and cuGetExportTable: through
- * them a CUDA runtime that is linked into another library (cuDNN's own) would find a
- * driver without its private tables; without them it reports that there is none, and
- * cuDNN plans without a device. */
+ * cuGetProcAddress is left out on purpose: through it a CUDA runtime that is linked into
+ * another library (cuDNN's own) would find a driver without its private tables; without
+ * it that runtime reports that there is none, and cuDNN plans without a device. */
 #define _GNU_SOURCE
 #include "cudart.h"
 #include <pthread.h>
@@ -27,6 +26,13 @@ CUresult cuInit(unsigned flags)
 {
     VS_UNUSED(flags);
     return vs_device_count() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+/* The driver's private tables: not here.  libnvrtc looks this up and calls it unchecked. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+    VS_UNUSED(id);
+    *table = NULL;
+    return CUDA_ERROR_NOT_SUPPORTED;
 }
 CUresult cuDriverGetVersion(int *version) { *version = CUDA_VERSION; return CUDA_SUCCESS; }
 

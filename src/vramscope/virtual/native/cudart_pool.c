@@ -86,7 +86,7 @@ cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t 
 {
     VS_UNUSED(stream);
     VS_CONTEXT();
-    vs_modelled("cudaMallocAsync", 0, "the driver's pool is modelled: chunks of 32 MiB, lowest fit");
+    vs_modelled("cudaMallocAsync", VS_UNKNOWN, "the driver's pool is modelled: chunks of 32 MiB, lowest fit");
     pthread_mutex_lock(&lock);
     *address = (void *)pool_take(pool_of(handle), VS_UP(bytes ? bytes : 1, UNIT_BYTES));
     pthread_mutex_unlock(&lock);

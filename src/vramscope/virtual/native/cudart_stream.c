@@ -234,7 +234,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t grap
 {
     VS_UNUSED(graph); VS_UNUSED(flags);
     *out = (cudaGraphExec_t)calloc(1, 16);
-    vs_uncounted("CUDA graph", 0, "what an instantiated graph itself takes on the card is not known");
+    vs_uncounted("CUDA graph", VS_UNKNOWN, "what an instantiated graph itself takes on the card is not known");
     return vs_error(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 

@@ -21,8 +21,7 @@ static status create(curandGenerator_t *generator, curandRngType_t type)
 status CURANDAPI curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type)
 {
     if (!vs_open_context(vs_device())) return CURAND_STATUS_INITIALIZATION_FAILED;
-    static int seen;
-    vs_size_unknown("cuRAND generator states", "taken as none", &seen);
+    vs_uncounted("cuRAND generator states", VS_UNKNOWN, "taken as none");
     return create(generator, type);
 }
 

@@ -14,7 +14,7 @@ static ncclResult_t make(ncclComm_t *out, int ranks, int rank, int device)
     if (!made) return ncclSystemError;
     *made = (struct ncclComm){ranks, rank, device};
     *out = made;
-    if (ranks > 1) vs_uncounted("NCCL communicators", 0, "what NCCL keeps on a card is not simulated; 350 to 750 MiB were reported for 2 to 8 ranks");
+    if (ranks > 1) vs_uncounted("NCCL communicators", VS_UNKNOWN, "what NCCL keeps on a card is not simulated; 350 to 750 MiB were reported for 2 to 8 ranks");
     return ncclSuccess;
 }
 

@@ -92,6 +92,7 @@ void vs_journal(const char *kind, const char *fields_format, ...) __attribute__(
 long vs_unsimulated(const char *library, const char *symbol, int *seen, long answer);
 /* A size that had to be invented or modelled; the first of each `what` in a
  * process is journalled as {"kind": "uncounted" or "modelled", "what", "bytes", "note"}. */
+#define VS_UNKNOWN UINT64_MAX         /* for `bytes`: not even a model is known; the journal says null, never 0 */
 void vs_uncounted(const char *what, uint64_t bytes, const char *note);
 void vs_modelled(const char *what, uint64_t bytes, const char *note);
 const char *vs_setting(const char *name);             /* getenv, "" counts as unset */

@@ -63,8 +63,9 @@ static bool first_of(const char *what)
 
 static void tell(const char *kind, const char *what, uint64_t bytes, const char *note)
 {
-    if (first_of(what))
-        vs_journal(kind, "\"what\": \"%s\", \"bytes\": %llu, \"note\": \"%s\"", what, (unsigned long long)bytes, note);
+    char size[24];
+    snprintf(size, sizeof size, bytes == VS_UNKNOWN ? "null" : "%llu", (unsigned long long)bytes);
+    if (first_of(what)) vs_journal(kind, "\"what\": \"%s\", \"bytes\": %s, \"note\": \"%s\"", what, size, note);
 }
 
 void vs_uncounted(const char *what, uint64_t bytes, const char *note) { tell("uncounted", what, bytes, note); }
