@@ -45,7 +45,11 @@ def command(case: Case, truth: Path) -> list[str]:
 def run(case: Case, truth: Path, timeout: float) -> dict[str, Any]:
     began = time.monotonic()
     child = subprocess.Popen(
-        command(case, truth), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command(case, truth),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         out, err = child.communicate(timeout=timeout)
@@ -70,12 +74,16 @@ def predicted(metric: str, result: dict[str, Any], case: Case, results: dict[str
     if metric == "nvml_difference":
         other = results.get(case["minus"], {}).get("figures")
         return figures["max_memory_reserved"] - other["max_memory_reserved"] if other else None
-    key = {"allocated_peak": "max_memory_allocated", "allocated_end": "memory_allocated"}.get(metric, "max_memory_reserved")
+    key = {"allocated_peak": "max_memory_allocated", "allocated_end": "memory_allocated"}.get(
+        metric, "max_memory_reserved"
+    )
     value: int = figures[key]
     return value
 
 
-def compare(cases: list[Case], results: dict[str, Any], prototype: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def compare(
+    cases: list[Case], results: dict[str, Any], prototype: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     before = {(row["case"], row["metric"]): row["error"] for row in prototype["rows"]}
     before_outcomes = {row["case"]: row["got"] for row in prototype["outcomes"]}
     rows, outcomes = [], []
@@ -83,7 +91,14 @@ def compare(cases: list[Case], results: dict[str, Any], prototype: dict[str, Any
         result = results[case["id"]]
         if "expect" in case:
             got = {"ok": "fits"}.get(result["status"], result["status"])
-            outcomes.append({"case": case["id"], "expected": case["expect"], "got": got, "prototype": before_outcomes.get(case["id"])})
+            outcomes.append(
+                {
+                    "case": case["id"],
+                    "expected": case["expect"],
+                    "got": got,
+                    "prototype": before_outcomes.get(case["id"]),
+                }
+            )
         for metric, measured in case.get("measured", {}).items():
             value = predicted(metric, result, case, results)
             row = {"case": case["id"], "family": case["family"], "grade": case["grade"], "metric": metric, "measured": measured,
@@ -95,20 +110,28 @@ def compare(cases: list[Case], results: dict[str, Any], prototype: dict[str, Any
 
 def is_worse(row: dict[str, Any]) -> bool:
     """Worse than the prototype by more than a twentieth of a percent: one 512-byte block more or less is no verdict."""
-    return row["prototype"] is not None and (row["error"] is None or abs(row["error"]) > abs(row["prototype"]) + 0.05)
+    return row["prototype"] is not None and (
+        row["error"] is None or abs(row["error"]) > abs(row["prototype"]) + 0.05
+    )
 
 
 def show(rows: list[dict[str, Any]], outcomes: list[dict[str, Any]], results: dict[str, Any]) -> None:
-    print(f"{'case':38s} {'metric':24s} {'measured MiB':>12s} {'predicted':>12s} {'error %':>9s} {'prototype':>9s}")
+    print(
+        f"{'case':38s} {'metric':24s} {'measured MiB':>12s} {'predicted':>12s} {'error %':>9s} {'prototype':>9s}"
+    )
     for row in rows:
         mark = " WORSE" if is_worse(row) else ""
         value = "-" if row["predicted"] is None else f"{row['predicted'] / MIB:.1f}"
         error = row["status"] if row["error"] is None else f"{row['error']:+.2f}"
         before = "-" if row["prototype"] is None else f"{row['prototype']:+.2f}"
-        print(f"{row['case']:38s} {row['metric']:24s} {row['measured'] / MIB:12.1f} {value:>12s} {error:>9s} {before:>9s}{mark}")
+        print(
+            f"{row['case']:38s} {row['metric']:24s} {row['measured'] / MIB:12.1f} {value:>12s} {error:>9s} {before:>9s}{mark}"
+        )
     for row in outcomes:
         verdict = "right" if row["got"] == row["expected"] else "WRONG"
-        print(f"{row['case']:52s} published {row['expected']:5s} predicted {row['got']:8s} {verdict}  prototype {row['prototype'] or '-'}")
+        print(
+            f"{row['case']:52s} published {row['expected']:5s} predicted {row['got']:8s} {verdict}  prototype {row['prototype'] or '-'}"
+        )
     for name, result in results.items():
         if result["status"] not in ("ok", "oom"):
             print(f"{name}: {result['status']} {result.get('message', '')}")
@@ -118,11 +141,17 @@ def show(rows: list[dict[str, Any]], outcomes: list[dict[str, Any]], results: di
 def summarize(rows: list[dict[str, Any]], outcomes: list[dict[str, Any]]) -> None:
     families = sorted({row["family"] for row in rows})
     for name in [*families, "all"]:
-        errors = sorted(abs(r["error"]) for r in rows if name in (r["family"], "all") and r["error"] is not None)
+        errors = sorted(
+            abs(r["error"]) for r in rows if name in (r["family"], "all") and r["error"] is not None
+        )
         if errors:
             tail = errors[min(len(errors) - 1, round(0.9 * (len(errors) - 1)))]
-            print(f"{name:20s} n {len(errors):3d}  median {statistics.median(errors):5.2f} %  p90 {tail:5.2f} %  max {errors[-1]:5.2f} %")
-    print(f"worse than the prototype: {sum(map(is_worse, rows))} of {sum(r['prototype'] is not None for r in rows)} rows")
+            print(
+                f"{name:20s} n {len(errors):3d}  median {statistics.median(errors):5.2f} %  p90 {tail:5.2f} %  max {errors[-1]:5.2f} %"
+            )
+    print(
+        f"worse than the prototype: {sum(map(is_worse, rows))} of {sum(r['prototype'] is not None for r in rows)} rows"
+    )
     if outcomes:
         print(f"outcomes right: {sum(r['got'] == r['expected'] for r in outcomes)} of {len(outcomes)}")
 

@@ -61,9 +61,20 @@ def run_virtual(
         environment={**os.environ, **environment},
     ) as (machine, variables):
         done = subprocess.run(
-            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=timeout, check=False
+            [sys.executable, "-c", code],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
-        return Ran(done.returncode, done.stdout, done.stderr, [dict(entry) for entry in machine.journal().entries], machine.peak_used_bytes(devices))
+        return Ran(
+            done.returncode,
+            done.stdout,
+            done.stderr,
+            [dict(entry) for entry in machine.journal().entries],
+            machine.peak_used_bytes(devices),
+        )
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
 """The exception tree.  Everything that vramscope raises on purpose is one of these.
 
-    VramscopeError                exit status 2
-    ├── UsageError                wrong words on the command line or to the API
-    │   ├── UnknownCardError      no such card in the catalogue
-    │   └── SizeError             a size that cannot be read
-    ├── PlatformError             not Linux, or no memfd: the virtual card cannot be here
-    ├── TorchError                the installed torch cannot be put on a virtual card
-    ├── BuildError                the stand-ins cannot be compiled or kept
-    ├── CardError                 a card's figures are missing or nonsense
-    └── RunError                  a saved run or journal cannot be read
+VramscopeError                exit status 2
+├── UsageError                wrong words on the command line or to the API
+│   ├── UnknownCardError      no such card in the catalogue
+│   └── SizeError             a size that cannot be read
+├── PlatformError             not Linux, or no memfd: the virtual card cannot be here
+├── TorchError                the installed torch cannot be put on a virtual card
+├── BuildError                the stand-ins cannot be compiled or kept
+├── CardError                 a card's figures are missing or nonsense
+└── RunError                  a saved run or journal cannot be read
 """
 
 from __future__ import annotations

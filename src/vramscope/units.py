@@ -59,6 +59,11 @@ def format_gib(size: int) -> str:
     return f"{size / GIB:.2f}"
 
 
+def format_mib(size: int) -> str:
+    """A size in MiB without its unit, for columns (``482.5``)."""
+    return f"{size / MIB:.1f}"
+
+
 def format_change(size: int) -> str:
     """A difference, always with its sign (``+90.0 MiB``)."""
     return ("−" if size < 0 else "+") + format_bytes(abs(size))

@@ -43,12 +43,16 @@ def test_sums_close_in_every_span(virtual):
 
 
 def test_the_program_is_stopped_after_the_wanted_steps_and_cleans_up(virtual):
-    ran = virtual(TRAIN + """
+    ran = virtual(
+        TRAIN
+        + """
 import atexit; atexit.register(print, "atexit")
 try:
     while True: step()
 finally: print("finally")
-""", steps=3).check()
+""",
+        steps=3,
+    ).check()
 
     assert ran.stdout.split() == ["finally", "atexit"]
     assert len(ran.of("step")) == 3
@@ -56,45 +60,65 @@ finally: print("finally")
 
 
 def test_a_program_that_catches_everything_is_stopped_all_the_same(virtual):
-    ran = virtual(TRAIN + """
+    ran = virtual(
+        TRAIN
+        + """
 while True:
     try: step()
     except BaseException: pass
-""", steps=2, timeout=60).check()
+""",
+        steps=2,
+        timeout=60,
+    ).check()
     assert ran.of("end")[0]["how"] == "steps"
 
 
 def test_training_in_a_thread_ends_the_program(virtual):
-    ran = virtual(TRAIN + """
+    ran = virtual(
+        TRAIN
+        + """
 import threading
 def run():
     while True: step()
 thread = threading.Thread(target=run); thread.start(); thread.join()
-""", steps=2, timeout=60).check()
+""",
+        steps=2,
+        timeout=60,
+    ).check()
     assert len(ran.of("step")) == 2
 
 
 def test_two_optimizers_are_not_two_steps(virtual):
-    ran = virtual(TRAIN + """
+    ran = virtual(
+        TRAIN
+        + """
 other = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(4): step(); other.step()
-""", steps=3).check()
+""",
+        steps=3,
+    ).check()
     assert [s["step"] for s in ran.of("step")] == [1, 2, 3]
 
 
 def test_an_optimizer_within_backward_counts_as_one(virtual):
-    ran = virtual(TRAIN + """
+    ran = virtual(
+        TRAIN
+        + """
 for p in model.parameters():
     o = torch.optim.SGD([p], lr=0.1)
     def hook(p, o=o): o.step(); o.zero_grad()
     p.register_post_accumulate_grad_hook(hook)
 for _ in range(5): model(x).sum().backward()
-""", steps=3).check()
+""",
+        steps=3,
+    ).check()
     assert [s["step"] for s in ran.of("step")] == [1, 2, 3]
 
 
 def test_the_programs_own_readings_are_those_without_a_recorder():
-    program = TRAIN + """
+    program = (
+        TRAIN
+        + """
 import json
 read = lambda: [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), torch.cuda.memory_allocated(), torch.cuda.memory_stats()["active_bytes.all.peak"], torch.cuda.memory_stats()["segment.all.peak"]]
 out = []
@@ -103,6 +127,7 @@ for i in range(6):
     if i in (1, 3): big = torch.empty(3 * 2**20, device="cuda"); del big; torch.cuda.reset_peak_memory_stats(); out.append(read())
 print(json.dumps(out))
 """
+    )
     card = find_card("rtx-3090")
     with virtual_machine(card, outside=outside_of(card), steps=None) as (_, variables):
         with_recorder = json.loads(_output(program, variables))
@@ -157,7 +182,9 @@ threading.Thread(target=run, daemon=True).start(); time.sleep(0.25)
 
 
 def _output(program: str, variables: dict[str, str]) -> str:
-    return subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_without_a_machine_nothing_is_recorded():

@@ -13,7 +13,7 @@ import pytest
 
 from vramscope.errors import BuildError
 from vramscope.virtual import build, symbols
-from vramscope.virtual.machine import MAGIC, MACHINE_BYTES, MAX_DEVICES, SLOTS
+from vramscope.virtual.machine import MACHINE_BYTES, MAGIC, MAX_DEVICES, SLOTS
 from vramscope.virtual.wheel import find_wheel
 
 
@@ -34,10 +34,17 @@ def test_a_second_call_compiles_nothing(cache, capfd):
 
 def test_ten_processes_at_once_compile_once(cache):
     code = "from vramscope.virtual.build import ensure_built; from vramscope.virtual.wheel import find_wheel; print(ensure_built(find_wheel()).folder)"
-    children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(10)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(10)
+    ]
     outcomes = [child.communicate() for child in children]
 
-    assert {out.strip() for out, _ in outcomes} == {str(p) for p in cache.iterdir() if not p.name.startswith(".")}
+    assert {out.strip() for out, _ in outcomes} == {
+        str(p) for p in cache.iterdir() if not p.name.startswith(".")
+    }
     assert sum("compiling" in err for _, err in outcomes) == 1
 
 
@@ -82,7 +89,9 @@ def test_our_sources_compile_without_a_warning(tmp_path):
     flags = build._Build(tmp_path, wheel, "cc").flags
     sources = [*build.NATIVE.glob("*.c"), *(build.NATIVE / "core").glob("*.c")]
     for source in sources:
-        done = subprocess.run(["cc", *flags, "-Werror", "-fsyntax-only", str(source)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["cc", *flags, "-Werror", "-fsyntax-only", str(source)], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
 
 
@@ -109,7 +118,12 @@ def test_python_and_c_agree_on_the_machine_file():
     program = '#include <stdio.h>\n#include "core/machine.h"\nint main(void) { printf("%zu", sizeof(struct vs_machine)); return 0; }'
     scratch = Path(os.environ.get("PYTEST_TMPDIR", "/tmp")) / f"vs-size-{os.getpid()}"
     try:
-        subprocess.run(["cc", f"-I{build.NATIVE}", "-xc", "-", "-o", str(scratch)], input=program, text=True, check=True)
-        assert int(subprocess.run([str(scratch)], capture_output=True, text=True, check=True).stdout) == MACHINE_BYTES
+        subprocess.run(
+            ["cc", f"-I{build.NATIVE}", "-xc", "-", "-o", str(scratch)], input=program, text=True, check=True
+        )
+        assert (
+            int(subprocess.run([str(scratch)], capture_output=True, text=True, check=True).stdout)
+            == MACHINE_BYTES
+        )
     finally:
         scratch.unlink(missing_ok=True)

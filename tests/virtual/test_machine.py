@@ -17,7 +17,8 @@ GIB = 2**30
 
 
 def test_children_by_fork_spawn_and_subprocess_see_the_card(virtual):
-    out = virtual("""
+    out = (
+        virtual("""
 import multiprocessing, os, subprocess, sys
 def name(_=None):
     import torch
@@ -25,7 +26,10 @@ def name(_=None):
 if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(1) as pool: print(pool.map(name, [0])[0])
     print(subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.get_device_name(0))"], capture_output=True, text=True).stdout.strip())
-""").check().stdout.split("\n")
+""")
+        .check()
+        .stdout.split("\n")
+    )
 
     assert out[0].startswith("NVIDIA GeForce RTX 3090torch.Size")
     assert out[1] == "NVIDIA GeForce RTX 3090"
@@ -74,12 +78,16 @@ print(seen == [torch.cuda.get_device_name(0), str(os.getpid()), str(used), str(u
 
 def test_nvitop(virtual):
     pytest.importorskip("nvitop")
-    out = virtual("""
+    out = (
+        virtual("""
 import subprocess, sys, torch
 x = torch.empty(5 * 2**30, dtype=torch.uint8, device="cuda")
 done = subprocess.run([sys.executable, "-m", "nvitop", "-1"], capture_output=True, text=True)
 print(done.stdout); print("ERR", done.stderr)
-""").check().stdout
+""")
+        .check()
+        .stdout
+    )
     assert "GeForce RTX 3090" in out
     assert "5426MiB" in out or "5427MiB" in out or "MiB / " in out
     assert "Traceback" not in out
@@ -109,24 +117,35 @@ def test_a_killed_process_gives_its_memory_back():
     card = find_card("rtx-3060")
     with virtual_machine(card, outside=outside_of(card), steps=None) as (machine, variables):
         hold = "import torch, time; x = torch.empty(8 * 2**30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(60)"
-        first = subprocess.Popen([sys.executable, "-c", hold], env=variables, stdout=subprocess.PIPE, text=True)
+        first = subprocess.Popen(
+            [sys.executable, "-c", hold], env=variables, stdout=subprocess.PIPE, text=True
+        )
         assert first.stdout.readline().strip() == "held"
         first.kill()
         first.wait()
         time.sleep(0.05)
-        again = subprocess.run([sys.executable, "-c", hold.replace("time.sleep(60)", "")], env=variables, capture_output=True, text=True)
+        again = subprocess.run(
+            [sys.executable, "-c", hold.replace("time.sleep(60)", "")],
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
 
         assert again.returncode == 0, again.stderr
         assert machine.peak_used_bytes(1)[0] < 10 * GIB
 
 
 def test_the_recorder_leaves_sys_path_and_argv_alone(virtual):
-    out = virtual("import os, sys; print([p for p in sys.path if 'recording' in p], sys.argv, 'VRAMSCOPE_MAIN' in os.environ)").check()
+    out = virtual(
+        "import os, sys; print([p for p in sys.path if 'recording' in p], sys.argv, 'VRAMSCOPE_MAIN' in os.environ)"
+    ).check()
     assert out.stdout.strip() == "[] ['-c'] False"
 
 
 def test_a_users_own_sitecustomize_still_runs(virtual, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = 42")
-    out = virtual("print(mine); import torch; print(torch.cuda.is_available())", PYTHONPATH=str(tmp_path)).check()
+    out = virtual(
+        "print(mine); import torch; print(torch.cuda.is_available())", PYTHONPATH=str(tmp_path)
+    ).check()
     assert out.stdout.split() == ["42", "True"]
     assert out.of("torch")

@@ -16,7 +16,9 @@ from vramscope.virtual import wheel
 def fake_torch(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str, cuda: str | None) -> None:
     """A torch of that version is all that find_spec finds."""
     (folder / "torch").mkdir()
-    (folder / "torch" / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda!r}\n")
+    (folder / "torch" / "version.py").write_text(
+        f"__version__ = '{version}'\ncuda: Optional[str] = {cuda!r}\n"
+    )
     spec = ModuleSpec("torch", None, origin=str(folder / "torch" / "__init__.py"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
 
@@ -48,7 +50,10 @@ def test_a_cpu_torch(tmp_path, monkeypatch):
         wheel.find_wheel()
 
 
-@pytest.mark.parametrize(("version", "cuda", "text"), [("2.7.1+cu128", "12.8", "older than 2.8"), ("2.9.0+cu118", "11.8", "CUDA 11.8")])
+@pytest.mark.parametrize(
+    ("version", "cuda", "text"),
+    [("2.7.1+cu128", "12.8", "older than 2.8"), ("2.9.0+cu118", "11.8", "CUDA 11.8")],
+)
 def test_too_old(tmp_path, monkeypatch, version, cuda, text):
     fake_torch(tmp_path, monkeypatch, version, cuda)
     with pytest.raises(TorchError, match=text):

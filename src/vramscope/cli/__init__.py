@@ -26,11 +26,11 @@ NOBODY_READS = 141
 class LazyGroup(click.Group):
     """Verbs by name, imported on use."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (the signature is click's)
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of use, not of the alphabet."""
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb of that name, None if there is none."""
         if cmd_name not in VERBS:
             return None

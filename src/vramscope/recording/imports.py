@@ -25,7 +25,9 @@ class _Finder(MetaPathFinder):
     def __init__(self, name: str, do: Callable[[ModuleType], None]) -> None:
         self._name, self._do = name, do
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != self._name:
             return None
         sys.meta_path.remove(self)

@@ -35,7 +35,9 @@ def install(torch: ModuleType) -> None:
         torch=torch.__version__,
         cuda=torch.version.cuda,
         cudnn=_cudnn_version(torch),
-        allocator=os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_ALLOC_CONF") or "default settings",
+        allocator=os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
+        or os.environ.get("PYTORCH_ALLOC_CONF")
+        or "default settings",
     )
     _recorder.install()
     _install_values(torch)

@@ -26,7 +26,9 @@ class Line:
 @cache
 def _foreign(filename: str) -> bool:
     """Whether a file belongs to a library, to Python or to the recorder rather than to the program."""
-    libraries = tuple(filter(None, (sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib"))))
+    libraries = tuple(
+        filter(None, (sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")))
+    )
     return filename.startswith(("<frozen", *libraries, _OURS)) or "site-packages" in filename
 
 

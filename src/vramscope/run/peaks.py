@@ -103,13 +103,17 @@ def complete_steps(journal: Journal, pid: int | None) -> set[int]:
     return {number for number in numbers if number is not None}
 
 
+GROWTH = 1.001
+"""A peak that is higher by less than a thousandth has not grown: a step may keep a block more or less."""
+
+
 def steady_from(steps: Iterable[Step]) -> int | None:
     """The first complete step after which neither allocated nor the total grew, if one followed."""
     whole = [step for step in steps if step.complete]
-    last_growth, top = 0, (-1, -1)
+    last_growth, top = 0, (0, 0)
     for index, step in enumerate(whole):
         now = (step.peaks.allocated_bytes or 0, step.peaks.process_total_bytes or 0)
-        if now[0] > top[0] or now[1] > top[1]:
+        if now[0] > top[0] * GROWTH or now[1] > top[1] * GROWTH:
             last_growth, top = index, (max(now[0], top[0]), max(now[1], top[1]))
     return whole[last_growth].step if last_growth + 1 < len(whole) else None
 

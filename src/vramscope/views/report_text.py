@@ -77,7 +77,7 @@ def _table(report: Report, layout: TextOptions) -> list[Text]:
         return []
     room = max(2, min(6, (layout.width - len(_INDENT) - _LABEL - 12) // _COLUMN))
     columns = chosen_steps(report.steps, room)
-    head = _cells("GiB", (_heading(report, step) for step in columns))
+    head = _cells(words.unit(report), (_heading(report, step) for step in columns))
     rows = {metric: _row(metric, columns, report, layout) for metric in _METRICS}
     return [
         Text(head.rstrip(), style="dim"),
@@ -92,7 +92,7 @@ def _table(report: Report, layout: TextOptions) -> list[Text]:
 def _row(metric: str, columns: Sequence[Step | None], report: Report, layout: TextOptions) -> Text:
     """One metric over the steps, and a bar of its peak in the card's memory."""
     values = [getattr(step.peaks, f"{metric}_bytes") if step else None for step in columns]
-    shown = [words.gib(value) if step else "…" for step, value in zip(columns, values, strict=True)]
+    shown = [words.scaled(value, report) if step else "…" for step, value in zip(columns, values, strict=True)]
     cells = _cells(metric.replace("_", " "), shown)
     top = getattr(report.peaks, f"{metric}_bytes")
     room = min(24, layout.width - len(cells) - 3)
@@ -118,16 +118,16 @@ def _heading(report: Report, step: Step | None) -> str:
 
 def _outside(report: Report, layout: TextOptions) -> list[Text]:
     outside = report.outside
-    interval = f"({format_gib(outside.low_bytes)} to {format_gib(outside.high_bytes)})"
+    interval = f"({words.scaled(outside.low_bytes, report)} to {words.scaled(outside.high_bytes, report)})"
     told = ", ".join(filter(None, [outside.how, f"{outside.loading} loading" if outside.loading else ""]))
-    value = f"{format_gib(outside.bytes):>{_COLUMN - 2}}"
+    value = f"{words.scaled(outside.bytes, report):>{_COLUMN - 2}}"
     return _wrapped("outside", f"{value} {interval} context and loaded kernels, modelled ({told})", layout)
 
 
 def _cards(report: Report, layout: TextOptions) -> list[Text]:
     if len(report.devices) < 2:
         return []
-    totals = (f"cuda:{each.device} {words.gib(each.peaks.process_total_bytes)}" for each in report.devices)
+    totals = (f"cuda:{each.device} {words.scaled(each.peaks.process_total_bytes, report)}" for each in report.devices)
     return _wrapped("by card", " · ".join(totals), layout)
 
 

@@ -14,7 +14,7 @@ from vramscope.run.report import (
     Stopped,
     Unsimulated,
 )
-from vramscope.units import format_bytes, format_gib
+from vramscope.units import GIB, format_bytes, format_gib, format_mib
 
 UNKNOWN = "unknown"
 
@@ -37,6 +37,18 @@ def card_name(report: Report) -> str:
 def memory_bytes(report: Report) -> int:
     """What the need is held against: the virtual card's memory, or the real one's if that was unlimited."""
     return report.card.memory_bytes if report.capacity_bytes is None else report.capacity_bytes
+
+
+def unit(report: Report) -> str:
+    """The unit of the table's figures: MiB for a program that stays below 1 GiB in all."""
+    return "MiB" if (report.peaks.process_total_bytes or GIB) < GIB else "GiB"
+
+
+def scaled(size: int | None, report: Report) -> str:
+    """A figure of the table, without its unit."""
+    if size is None:
+        return UNKNOWN
+    return format_mib(size) if unit(report) == "MiB" else format_gib(size)
 
 
 def gib(size: int | None) -> str:

@@ -30,7 +30,21 @@ CORE_SONAME = "vs-core.so"
 FILE_NAME = "vs-{}.so"
 DRIVER_SONAMES = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
 # In link order: the driver calls the runtime, everything calls the core.
-ORDER = ("cudart", "cuda", "nvml", "cublaslt", "cublas", "cudnn", "cufft", "cusparse", "cusparselt", "cusolver", "curand", "cupti", "nccl")
+ORDER = (
+    "cudart",
+    "cuda",
+    "nvml",
+    "cublaslt",
+    "cublas",
+    "cudnn",
+    "cufft",
+    "cusparse",
+    "cusparselt",
+    "cusolver",
+    "curand",
+    "cupti",
+    "nccl",
+)
 # The first driver branch of each CUDA (CUDA Toolkit Release Notes, table "CUDA Toolkit and
 # Corresponding Driver Versions"), which NVML names; nothing is decided by it.
 DRIVERS = {"13": "580.65.06", "12": "525.60.13"}
@@ -79,7 +93,9 @@ def _unwritable(folder: Path, error: OSError) -> str:
 def _key(wheel: Wheel) -> str:
     """A hash over our sources and everything of the wheel that the result depends on."""
     digest = hashlib.sha256()
-    for source in sorted([*NATIVE.rglob("*.[ch]"), *NATIVE.glob("*.symbols"), Path(symbols.__file__), Path(__file__)]):
+    for source in sorted(
+        [*NATIVE.rglob("*.[ch]"), *NATIVE.glob("*.symbols"), Path(symbols.__file__), Path(__file__)]
+    ):
         digest.update(source.read_bytes())
     digest.update(repr([wheel.torch, wheel.cuda, wheel.cudnn]).encode())
     for name, path in sorted(wheel.libraries.items()):
@@ -103,7 +119,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _build_at(folder: Path, wheel: Wheel) -> None:
-    print(f"vramscope: compiling the virtual card for torch {wheel.torch} (once) ...", file=sys.stderr, flush=True)
+    print(
+        f"vramscope: compiling the virtual card for torch {wheel.torch} (once) ...",
+        file=sys.stderr,
+        flush=True,
+    )
     try:
         scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
@@ -176,7 +196,9 @@ class _Build:
         if name == "nvml":
             return (NATIVE / "nvml.symbols").read_text().split()
         if name == "cuda":
-            return symbols.driver_functions(self._cc([*self.flags, "-E", "-P", "-include", "cuda.h", "-x", "c", "/dev/null"]))
+            return symbols.driver_functions(
+                self._cc([*self.flags, "-E", "-P", "-include", "cuda.h", "-x", "c", "/dev/null"])
+            )
         return symbols.exported(self.wheel.libraries[name])[0]
 
     def _link_core(self) -> None:
@@ -195,7 +217,9 @@ class _Build:
         needs = ["core"] if name in ("cudart", "nvml") else ["cudart", "core"]
         self._share(name, soname, version, objects, [self.folder / FILE_NAME.format(need) for need in needs])
 
-    def _share(self, name: str, soname: str, extra: list[str], objects: list[Path], needs: list[Path]) -> None:
+    def _share(
+        self, name: str, soname: str, extra: list[str], objects: list[Path], needs: list[Path]
+    ) -> None:
         self._cc([
             "-shared", "-o", str(self.folder / FILE_NAME.format(name)), *map(str, objects), f"-Wl,-soname,{soname}",
             "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-Wl,-rpath,$ORIGIN", "-Wl,--as-needed", *extra, *map(str, needs),
@@ -207,7 +231,11 @@ class _Build:
         driver.mkdir()
         for name, soname in DRIVER_SONAMES.items():
             (driver / soname).symlink_to(f"../{FILE_NAME.format(name)}")
-        for leftover in (*self.folder.glob("*.o"), *self.folder.glob("*.map"), *self.folder.glob("*-stubs.c")):
+        for leftover in (
+            *self.folder.glob("*.o"),
+            *self.folder.glob("*.map"),
+            *self.folder.glob("*-stubs.c"),
+        ):
             leftover.unlink()
 
     def _cc(self, arguments: list[str]) -> str:
@@ -219,5 +247,3 @@ class _Build:
                 "`vramscope doctor` says what of this torch is supported"
             )
         return done.stdout
-
-

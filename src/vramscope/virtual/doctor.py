@@ -66,7 +66,9 @@ def _try(findings: list[Finding], what: str, do: Callable[[], T]) -> T | None:
 
 
 def _system() -> Finding:
-    text = f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+    text = (
+        f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+    )
     if platform.system() != "Linux":
         return Finding("error", "system", text, "use Linux: torch's CUDA wheels exist for it alone")
     return Finding("ok", "system", text)
@@ -86,29 +88,45 @@ def _torch(wheel: Wheel) -> Finding:
 def _cudnn(wheel: Wheel) -> Finding:
     version = wheel.cudnn
     if version is None:
-        return Finding("warning", "cuDNN", "its version cannot be read", "reinstall the nvidia-cudnn package of this torch")
+        return Finding(
+            "warning",
+            "cuDNN",
+            "its version cannot be read",
+            "reinstall the nvidia-cudnn package of this torch",
+        )
     return Finding("ok", "cuDNN", f"{version}: plans for the described card by its own deviceless mode")
 
 
 def _missing(wheel: Wheel, stand_ins: StandIns) -> Iterator[Finding]:
     """What torch's libraries want from the replaced ones and the stand-ins lack, or refuse."""
-    have = {name: set(symbols.exported(stand_ins.folder / FILE_NAME.format(name))[0]) for name in [*STAND_INS, *DRIVER_SONAMES]}
+    have = {
+        name: set(symbols.exported(stand_ins.folder / FILE_NAME.format(name))[0])
+        for name in [*STAND_INS, *DRIVER_SONAMES]
+    }
     wanted = _wanted(wheel)
     for name, real in wheel.libraries.items():
         lacking = sorted(wanted.get(real.name, set()) - have[name])
-        refused = [symbol for symbol in sorted(wanted.get(real.name, set())) if refuses(name, symbol, stand_ins)]
+        refused = [
+            symbol for symbol in sorted(wanted.get(real.name, set())) if refuses(name, symbol, stand_ins)
+        ]
         if lacking:
-            yield Finding("error", name, f"no stand-in for {', '.join(lacking)}", "report this with the torch version")
+            yield Finding(
+                "error", name, f"no stand-in for {', '.join(lacking)}", "report this with the torch version"
+            )
         elif refused:
             yield Finding("warning", name, f"refused by name if called: {_some(refused)}")
         else:
-            yield Finding("ok", name, f"all {len(wanted.get(real.name, ()))} functions that torch wants are simulated")
+            yield Finding(
+                "ok", name, f"all {len(wanted.get(real.name, ()))} functions that torch wants are simulated"
+            )
 
 
 def _wanted(wheel: Wheel) -> dict[str, set[str]]:
     """By soname, the functions that torch's own libraries want; NCCL's carry no version, so go by name."""
     found: dict[str, set[str]] = {}
-    for library in sorted((wheel.folder / "lib").glob("libtorch*.so")) + [wheel.folder / "lib" / "libc10_cuda.so"]:
+    for library in sorted((wheel.folder / "lib").glob("libtorch*.so")) + [
+        wheel.folder / "lib" / "libc10_cuda.so"
+    ]:
         for node, names in symbols.wanted(library).items():
             found.setdefault(node, set()).update(names)
     nccl = {name for name in found.get("", set()) if re.fullmatch(r"nccl[A-Z]\w*", name)}

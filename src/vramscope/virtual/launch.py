@@ -71,16 +71,19 @@ def virtual_machine(
     shown = card if memory_bytes is None else card.with_memory(memory_bytes)
     given = os.environ if environment is None else environment
     with Machine() as machine, _preloadable(stand_ins) as preload:
-        yield machine, {
-            **given,
-            **machine.environment(),
-            "VRAMSCOPE_CARD": shown.to_native(outside.bytes),
-            "VRAMSCOPE_DEVICES": str(devices),
-            "VRAMSCOPE_STEPS": "" if steps is None else str(steps),
-            "VRAMSCOPE_ASSUME": assume,
-            "VRAMSCOPE_MAIN": "1",
-            **_loading(wheel, stand_ins, preload, given),
-        }
+        yield (
+            machine,
+            {
+                **given,
+                **machine.environment(),
+                "VRAMSCOPE_CARD": shown.to_native(outside.bytes),
+                "VRAMSCOPE_DEVICES": str(devices),
+                "VRAMSCOPE_STEPS": "" if steps is None else str(steps),
+                "VRAMSCOPE_ASSUME": assume,
+                "VRAMSCOPE_MAIN": "1",
+                **_loading(wheel, stand_ins, preload, given),
+            },
+        )
 
 
 def launch(
@@ -100,7 +103,13 @@ def launch(
     The program inherits standard input, output and error.
     """
     with virtual_machine(
-        card, outside=outside, devices=devices, memory_bytes=memory_bytes, steps=steps, assume=assume, environment=environment
+        card,
+        outside=outside,
+        devices=devices,
+        memory_bytes=memory_bytes,
+        steps=steps,
+        assume=assume,
+        environment=environment,
     ) as (machine, variables):
         began = time.monotonic()
         status = _wait([python or sys.executable, *program.command()], variables)
@@ -152,4 +161,3 @@ def _left_to_the_program(*signals: signal.Signals) -> Iterator[None]:
     finally:
         for s, handler in before.items():
             signal.signal(s, handler)
-

@@ -29,7 +29,9 @@ class Machine:
 
     def __init__(self) -> None:
         if not hasattr(os, "memfd_create"):
-            raise PlatformError("this system has no memfd_create (Linux 3.17 or later); a virtual card cannot be made here")
+            raise PlatformError(
+                "this system has no memfd_create (Linux 3.17 or later); a virtual card cannot be made here"
+            )
         self._state = os.memfd_create("vramscope-machine", os.MFD_CLOEXEC)
         self._journal = os.memfd_create("vramscope-journal", os.MFD_CLOEXEC)
         os.truncate(self._state, MACHINE_BYTES)
@@ -38,7 +40,9 @@ class Machine:
     def __enter__(self) -> Machine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         os.close(self._state)
         os.close(self._journal)
 

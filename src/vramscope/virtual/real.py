@@ -18,7 +18,9 @@ def real_card_name() -> str | None:
         return None
     try:
         handle, name = ctypes.c_void_p(), ctypes.create_string_buffer(96)  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
-        if nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) or nvml.nvmlDeviceGetName(handle, name, len(name)):
+        if nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) or nvml.nvmlDeviceGetName(
+            handle, name, len(name)
+        ):
             return None
         return name.value.decode(errors="replace")
     finally:

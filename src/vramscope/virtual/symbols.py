@@ -40,10 +40,13 @@ POLICIES = {
         computes=r"cublas(I?[SDCZ]\w*|(Gemm|Dot|Scal|Axpy|Nrm2|Rot|Asum|Copy|Swap|Iamax|Iamin|Cherk|Csyrk|Uint8)\w*)",
         quiet=r"cublas(SetLogger|Logger|SetWorkspace|SetEmulation|SetFixedPoint)\w*",
     ),
-    "cublaslt": Policy(15, computes=r"cublasLt(Matmul|MatrixTransform)$", quiet=r"cublasLt\w*(Set|Destroy|Logger)\w*"),
+    "cublaslt": Policy(
+        15, computes=r"cublasLt(Matmul|MatrixTransform)$", quiet=r"cublasLt\w*(Set|Destroy|Logger)\w*"
+    ),
     # CUDNN_STATUS_NOT_SUPPORTED: cudnn_graph.h
     "cudnn": Policy(3000, quiet=r"cudnn(Set|Destroy)\w*"),
-    # CUFFT_NOT_SUPPORTED, CUSOLVER_STATUS_NOT_SUPPORTED, CUSPARSE_STATUS_NOT_SUPPORTED: cufft.h, cusolver_common.h, cusparse.h
+    # CUFFT_NOT_SUPPORTED, CUSOLVER_STATUS_NOT_SUPPORTED, CUSPARSE_STATUS_NOT_SUPPORTED:
+    # cufft.h, cusolver_common.h, cusparse.h
     "cufft": Policy(16, quiet=r"cufft(Set|Reset)PlanProperty(Int64)?"),
     # Only what has a size or needs none: other routines would be called with work space that nobody sized.
     "cusolver": Policy(
@@ -65,10 +68,14 @@ POLICIES = {
         computes=r"cusparseLt(Matmul|MatmulSearch|SpMMA(Compress|Prune)2?)",
         quiet=r"cusparseLt(Destroy|Mat\w*(Destroy|SetAttribute)|Matmul(Descriptor|AlgSelection|Plan)Init)",
     ),
-    "curand": Policy(204, quiet=r"curandSet\w*"),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
+    "curand": Policy(
+        204, quiet=r"curandSet\w*"
+    ),  # CURAND_STATUS_ARCH_MISMATCH, as curand.h has no "not supported"
     # CUPTI_SUCCESS for everything: a profiler that sees nothing is not an error
     "cupti": Policy(0, quiet=r".*"),
-    "nccl": Policy(5, quiet=r"nccl\w*(Destroy|Deregister|Finalize|Suspend|Resume|Revoke|GroupSimulateEnd)\w*"),  # ncclInvalidUsage: nccl.h
+    "nccl": Policy(
+        5, quiet=r"nccl\w*(Destroy|Deregister|Finalize|Suspend|Resume|Revoke|GroupSimulateEnd)\w*"
+    ),  # ncclInvalidUsage: nccl.h
     "nvml": Policy(3, plain=True),  # NVML_ERROR_NOT_SUPPORTED: nvidia-ml-py, pynvml.py
 }
 
@@ -147,14 +154,17 @@ def _stub(library: str, policy: Policy, name: str) -> str:
         return f"long {name}(void) {{ vs_kernel_launched(); return 0; }}"
     if kind == "quiet" or policy.plain:
         return f"long {name}(void) {{ return {0 if kind == 'quiet' else policy.refusal}; }}"
-    return f'long {name}(void) {{ static int seen; return vs_unsimulated("{library}", "{name}", &seen, {policy.refusal}); }}'
+    call = f'vs_unsimulated("{library}", "{name}", &seen, {policy.refusal})'
+    return f"long {name}(void) {{ static int seen; return {call}; }}"
 
 
 def _nm(*arguments: str) -> str:
     try:
         done = subprocess.run(["nm", *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise BuildError("`nm` is missing; it comes with the C compiler: try `apt install gcc` or set PATH") from None
+        raise BuildError(
+            "`nm` is missing; it comes with the C compiler: try `apt install gcc` or set PATH"
+        ) from None
     if done.returncode:
         raise BuildError(f"`nm {arguments[-1]}` failed: {done.stderr.strip()}")
     return done.stdout

@@ -88,7 +88,9 @@ def _versions(folder: Path) -> tuple[str, str]:
     if cuda is None:
         raise TorchError(f"this torch ({torch}) has no CUDA: try: {INSTALL_LINE}")
     if int(cuda.split(".")[0]) not in SUPPORTED_CUDA:
-        raise TorchError(f"torch {torch} is built for CUDA {cuda}; virtual cards exist for CUDA 12 and 13: {INSTALL_LINE}")
+        raise TorchError(
+            f"torch {torch} is built for CUDA {cuda}; virtual cards exist for CUDA 12 and 13: {INSTALL_LINE}"
+        )
     numbers = tuple(int(n) for n in re.findall(r"\d+", torch)[:2])
     if numbers < OLDEST_TORCH:
         raise TorchError(

@@ -12,7 +12,7 @@ _here = str(Path(__file__).parent)
 sys.path[:] = [entry for entry in sys.path if entry != _here]
 _ours = sys.modules.pop(__name__)
 with contextlib.suppress(ImportError):
-    import sitecustomize  # noqa: F401  # the user's
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  (the user's)
 sys.modules.setdefault(__name__, _ours)  # the import of this file expects to find something
 
 with contextlib.suppress(ImportError):  # a Python that has no vramscope: only the card, no recording
