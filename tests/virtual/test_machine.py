@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -105,12 +105,12 @@ with virtual_machine(card, outside=outside_of(card)) as (machine, variables):
     time.sleep(60)
 """], stdout=subprocess.PIPE, text=True)  # fmt: skip
     paths = owner.stdout.readline().split()
-    assert all(os.path.exists(path) for path in paths)
+    assert all(Path(path).exists() for path in paths)
 
     owner.send_signal(signal.SIGKILL)
     owner.wait()
 
-    assert not any(os.path.exists(path) for path in paths)
+    assert not any(Path(path).exists() for path in paths)
 
 
 def test_a_killed_process_gives_its_memory_back():

@@ -124,9 +124,8 @@ def _missing(wheel: Wheel, stand_ins: StandIns) -> Iterator[Finding]:
 def _wanted(wheel: Wheel) -> dict[str, set[str]]:
     """By soname, the functions that torch's own libraries want; NCCL's carry no version, so go by name."""
     found: dict[str, set[str]] = {}
-    for library in sorted((wheel.folder / "lib").glob("libtorch*.so")) + [
-        wheel.folder / "lib" / "libc10_cuda.so"
-    ]:
+    folder = wheel.folder / "lib"
+    for library in [*sorted(folder.glob("libtorch*.so")), folder / "libc10_cuda.so"]:
         for node, names in symbols.wanted(library).items():
             found.setdefault(node, set()).update(names)
     nccl = {name for name in found.get("", set()) if re.fullmatch(r"nccl[A-Z]\w*", name)}

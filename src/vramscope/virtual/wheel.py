@@ -94,8 +94,8 @@ def _versions(folder: Path) -> tuple[str, str]:
     numbers = tuple(int(n) for n in re.findall(r"\d+", torch)[:2])
     if numbers < OLDEST_TORCH:
         raise TorchError(
-            f"torch {torch} is older than {'.'.join(map(str, OLDEST_TORCH))}, the first whose cuDNN plans without a GPU; "
-            f"try: {INSTALL_LINE}"
+            f"torch {torch} is older than {'.'.join(map(str, OLDEST_TORCH))}, "
+            f"the first whose cuDNN plans without a GPU; try: {INSTALL_LINE}"
         )
     return torch, cuda
 
@@ -114,6 +114,7 @@ def _library(roots: list[Path], pattern: str, torch: str) -> Path:
     found = [path for root in roots for path in sorted(root.glob(pattern))]
     if not found:
         raise TorchError(
-            f"torch {torch} is installed without {pattern.removesuffix('.*')}, which its wheel needs; reinstall it: {INSTALL_LINE}"
+            f"torch {torch} is installed without {pattern.removesuffix('.*')}, which its wheel needs; "
+            f"reinstall it: {INSTALL_LINE}"
         )
     return found[0]
