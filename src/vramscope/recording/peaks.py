@@ -28,6 +28,7 @@ class Peaks:
         """Per device the program's peaks up to the last reset of ours."""
         self._span: dict[int, tuple[int, int]] = {}
         """Per device the allocated and reserved peaks that a reset of the program's cut off from this span."""
+        self._retries_before: dict[int, int] = {}
         self._started = False
 
     def begin(self) -> None:
@@ -69,7 +70,14 @@ class Peaks:
             "allocated_bytes": allocated["current"],
             "reserved_bytes": reserved["current"],
             "peak_used_bytes": used,
+            "retries": self._retries(device, stats),
         }
+
+    def _retries(self, device: int, stats: Stats) -> int:
+        """How often within the span the allocator had to give its cache back to find room."""
+        before, now = self._retries_before.get(device, 0), stats["num_alloc_retries"]
+        self._retries_before[device] = now
+        return now - before
 
     def _keep(self, device: int, stats: Stats) -> None:
         self._kept[device] = _higher_peaks(stats, self._kept.get(device, {}))

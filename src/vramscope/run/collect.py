@@ -81,6 +81,7 @@ def build_report(
         unsimulated=_unsimulated(journal),
         waiting=_waiting(journal),
         oom=oom,
+        retries=peaks.retries_of(journal),
         damaged_lines=journal.damaged + journal.torn,
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vramscope.run.journal import Journal, integer, objects, text
-from vramscope.run.report import DevicePeaks, Highest, Peaks, Step
+from vramscope.run.report import DevicePeaks, Highest, Peaks, Retry, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,16 @@ def samples_of(journal: Journal) -> list[Sample]:
         for item in objects(entry, "devices")
         if (device := integer(item, "device")) is not None and (total := integer(item, "peak_used_bytes"))
     ]
+
+
+def retries_of(journal: Journal) -> tuple[Retry, ...]:
+    """Where the allocator ran into the card's end and gave its cache back."""
+    return tuple(
+        Retry(device, integer(entry, "step"), text(entry, "phase") or "other", count)
+        for entry in journal.of("span")
+        for item in objects(entry, "devices")
+        if (device := integer(item, "device")) is not None and (count := integer(item, "retries"))
+    )
 
 
 def device_peaks(samples: Sequence[Sample], machine: Sequence[int] | None) -> tuple[DevicePeaks, ...]:

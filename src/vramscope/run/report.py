@@ -102,6 +102,18 @@ class Highest:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """The card was full, and the allocator gave its cached blocks back to find room.
+
+    On a larger card they would have stayed, so reserved would be higher; later phases start without them."""
+
+    device: int
+    step: int | None
+    phase: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """How the program ended."""
 
@@ -207,6 +219,7 @@ class Report:
     unsimulated: tuple[Unsimulated, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     oom: OutOfMemory | None = None
+    retries: tuple[Retry, ...] = ()
     damaged_lines: int = 0
     """Lines of the journal that could not be read."""
 

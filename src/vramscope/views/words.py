@@ -95,7 +95,14 @@ def steadiness(report: Report) -> str | None:
 
 def cautions(report: Report) -> list[str]:
     """What a reader must know before trusting the verdict."""
-    found = [_close(report), _partial(report), _caught(report), _cached(report), _shared(report)]
+    found = [
+        _close(report),
+        _partial(report),
+        _caught(report),
+        _cached(report),
+        _shared(report),
+        _retried(report),
+    ]
     if report.damaged_lines:
         found.append(f"{count(report.damaged_lines, 'line')} of the journal could not be read")
     return [sentence for sentence in found if sentence]
@@ -193,6 +200,17 @@ def _partial(report: Report) -> str | None:
     if not how.partial or how.how == "oom":
         return None
     return f"partial: {stopped(how).removesuffix(': partial')}; what comes later is not in these figures"
+
+
+def _retried(report: Report) -> str | None:
+    """The reason why reserved can fall, or rise less than on a larger card."""
+    if not report.retries or (report.oom is not None and not report.oom.caught):
+        return None
+    first, total = report.retries[0], sum(each.count for each in report.retries)
+    return (
+        f"the card was full {in_phase(first.phase, first.step)}: the allocator gave its cache back and tried again "
+        f"({total} in all), so reserved is lower than on a larger card, and the step slower"
+    )
 
 
 def _caught(report: Report) -> str | None:

@@ -206,16 +206,26 @@ class _Build:
         self._share("core", CORE_SONAME, [], objects, [])
 
     def _link(self, name: str, objects: list[Path]) -> None:
-        soname, node = DRIVER_SONAMES.get(name, ""), ""
+        soname, extra = DRIVER_SONAMES.get(name, ""), []
         if name in self.wheel.libraries:
-            soname, node = self.wheel.libraries[name].name, symbols.exported(self.wheel.libraries[name])[1]
-        version = []
-        if node:
-            script = self.folder / f"{name}.map"
-            script.write_text(f"{node} {{ global: *; }};\n")
-            version = [f"-Wl,--version-script={script}"]
+            real = self.wheel.libraries[name]
+            soname, extra = real.name, self._version_script(name, symbols.exported(real)[1])
+        if name == "cuda":
+            extra = self._old_driver_names(objects)
         needs = ["core"] if name in ("cudart", "nvml") else ["cudart", "core"]
-        self._share(name, soname, version, objects, [self.folder / FILE_NAME.format(need) for need in needs])
+        self._share(name, soname, extra, objects, [self.folder / FILE_NAME.format(need) for need in needs])
+
+    def _version_script(self, name: str, node: str) -> list[str]:
+        if not node:
+            return []
+        script = self.folder / f"{name}.map"
+        script.write_text(f"{node} {{ global: *; }};\n")
+        return [f"-Wl,--version-script={script}"]
+
+    def _old_driver_names(self, objects: list[Path]) -> list[str]:
+        header = next(folder / "cuda.h" for folder in self.wheel.includes if (folder / "cuda.h").is_file())
+        pairs = symbols.driver_aliases(header.read_text(), symbols.defined(objects))
+        return [f"-Wl,--defsym={plain}={versioned}" for plain, versioned in pairs.items()]
 
     def _share(
         self, name: str, soname: str, extra: list[str], objects: list[Path], needs: list[Path]

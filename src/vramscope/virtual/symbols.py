@@ -119,6 +119,16 @@ def driver_functions(preprocessed_header: str) -> list[str]:
     return sorted(names - _LEFT_OUT)
 
 
+def driver_aliases(header: str, have: set[str]) -> dict[str, str]:
+    """Unversioned driver names and the newest version that stands for each.
+
+    The real driver exports them for old binaries; who looks functions up by name (cuDNN's runtime
+    compiler) still asks for some of them.
+    """
+    pairs = re.findall(r"^\s*#\s*define\s+(cu[A-Z]\w*)\s+(cu[A-Z]\w*_v\d+)\s*$", header, re.M)
+    return {plain: versioned for plain, versioned in pairs if versioned in have and plain not in have}
+
+
 def stub_source(library: str, names: Iterable[str]) -> str:
     """C source of the stubs of a library."""
     policy = POLICIES[library]
