@@ -110,6 +110,13 @@ def test_the_driver_leaves_out_what_would_fool_a_linked_in_runtime():
     assert symbols.driver_functions(header) == ["cuInit"]
 
 
+def test_old_driver_names_mean_the_newest_version():
+    # cuDNN's runtime compiler asks for the left one; a name that is there itself stays what it is.
+    assert symbols.driver_aliases({"cuCtxPopCurrent_v2", "cuMemAlloc_v2", "cuMemAlloc"}) == {"cuCtxPopCurrent": "cuCtxPopCurrent_v2"}
+    driver = build.ensure_built(find_wheel()).folder / build.FILE_NAME.format("cuda")
+    assert {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuLinkCreate", "cuLinkAddData"} <= set(symbols.exported(driver)[0])
+
+
 def test_python_and_c_agree_on_the_machine_file():
     header = (build.NATIVE / "core" / "machine.h").read_text()
     assert int(re.search(r"VS_MACHINE_MAGIC UINT64_C\((0x[0-9A-Fa-f]+)\)", header)[1], 16) == MAGIC

@@ -223,8 +223,7 @@ class _Build:
         return [f"-Wl,--version-script={script}"]
 
     def _old_driver_names(self, objects: list[Path]) -> list[str]:
-        header = next(folder / "cuda.h" for folder in self.wheel.includes if (folder / "cuda.h").is_file())
-        pairs = symbols.driver_aliases(header.read_text(), symbols.defined(objects))
+        pairs = symbols.driver_aliases(symbols.defined(objects))
         return [f"-Wl,--defsym={plain}={versioned}" for plain, versioned in pairs.items()]
 
     def _share(

@@ -119,14 +119,14 @@ def driver_functions(preprocessed_header: str) -> list[str]:
     return sorted(names - _LEFT_OUT)
 
 
-def driver_aliases(header: str, have: set[str]) -> dict[str, str]:
-    """Unversioned driver names and the newest version that stands for each.
+def driver_aliases(names: set[str]) -> dict[str, str]:
+    """Unversioned driver names that are missing, and the newest version that stands for each.
 
     The real driver exports them for old binaries; who looks functions up by name (cuDNN's runtime
-    compiler) still asks for some of them.
+    compiler, for Hopper and Blackwell) still asks for some of them.
     """
-    pairs = re.findall(r"^\s*#\s*define\s+(cu[A-Z]\w*)\s+(cu[A-Z]\w*_v\d+)\s*$", header, re.M)
-    return {plain: versioned for plain, versioned in pairs if versioned in have and plain not in have}
+    versioned = sorted(name for name in names if re.search(r"_v\d+$", name))
+    return {plain: name for name in versioned if (plain := re.sub(r"_v\d+$", "", name)) not in names}
 
 
 def stub_source(library: str, names: Iterable[str]) -> str:
