@@ -159,7 +159,7 @@ class _Build:
         version = int(cuda[0]) * 1000 + int(cuda[1]) * 10
         self.flags = [
             "-std=c11", "-O1", "-fPIC", "-Wall", "-Wextra", f"-I{NATIVE / 'include'}", f"-I{NATIVE}",
-            f"-DVS_CUDA_VERSION={version}", f'-DVS_DRIVER_VERSION="{DRIVERS[cuda[0]]}"',
+            "-DCUBLASAPI=", f"-DVS_CUDA_VERSION={version}", f'-DVS_DRIVER_VERSION="{DRIVERS[cuda[0]]}"',
             *(f"-isystem{folder}" for folder in wheel.includes),
         ]  # fmt: skip
 

@@ -37,7 +37,7 @@ POLICIES = {
     # CUBLAS_STATUS_NOT_SUPPORTED: cublas_api.h.  Every routine begins with its type or its kind.
     "cublas": Policy(
         15,
-        computes=r"cublas(I?[SDCZ]\w*|(Gemm|Dot|Scal|Axpy|Nrm2|Rot|Asum|Copy|Swap|Iamax|Iamin|Cherk|Csyrk|Uint8)\w*)",
+        computes=r"cublas(I[sdcz]am\w*|[SDCZ]\w*|(Gemm|Dot|Scal|Axpy|Nrm2|Rot|Asum|Copy|Swap|Iamax|Iamin|Cherk|Csyrk|Uint8)\w*)",
         quiet=r"cublas(SetLogger|Logger|SetWorkspace|SetEmulation|SetFixedPoint)\w*",
     ),
     "cublaslt": Policy(

@@ -4,7 +4,6 @@
  * thread (so the autograd thread) has a handle of its own.
  *
  * The routines themselves are stubs that succeed (virtual/symbols.py). */
-#define CUBLASAPI                             /* CUDA 12 wants to be told how to export; 13 does not */
 #include <cublas_api.h>
 #include <stdlib.h>
 #include "vs.h"

@@ -8,7 +8,8 @@
  *   no device; found by asking libcusolver 12.0.4 for sizes from 1 to 10000 with a blank
  *   handle.  A test holds it to the installed library; whether a real card would change
  *   the answer has not been tried.
- * - syevjBatched: batch * (n^2 + 2 n + 1025) + 1028 elements, fitted to cupy/cupy issue 7261:
+ * - syevjBatched (and syevj as a batch of one, which torch up to 2.9 or so asks for):
+ *   batch * (n^2 + 2 n + 1025) + 1028 elements, fitted to cupy/cupy issue 7261:
  *   exact for its sizes of n = 4 (batches of 1 to 2047171), and 2^31 is passed at n = 2 just
  *   beyond the largest batch that worked there (2078879).
  * - syevd: 3 n^2 + 128 n, from NVIDIA/CUDALibrarySamples issue 246, where the query fails
@@ -182,6 +183,9 @@ ORTHOGONAL(Zun, cuDoubleComplex)
 #define EIGENVALUES(T, type, real) \
     SIZE_OF(T##evd, cusolverEigMode_t job, cublasFillMode_t triangle, int n, const type *a, int lda, const real *w, int *size) \
     { NEED(n, lda); INVENT("syevd", syevd_elements((u64)n, job == CUSOLVER_EIG_MODE_VECTOR)); } \
+    SIZE_OF(T##evj, cusolverEigMode_t job, cublasFillMode_t triangle, int n, const type *a, int lda, const real *w, \
+            int *size, syevjInfo_t info) \
+    { NEED(n, lda); INVENT("syevj", syevj_batched_elements((u64)n, 1)); } \
     SIZE_OF(T##evjBatched, cusolverEigMode_t job, cublasFillMode_t triangle, int n, const type *a, int lda, const real *w, \
             int *size, syevjInfo_t info, int batch) \
     { NEED(n, batch); INVENT("syevjBatched", syevj_batched_elements((u64)n, (u64)batch)); }
