@@ -221,11 +221,6 @@ run("istft", lambda x: torch.istft(x, 400, 160, window=window), leaf(2, 201, 101
 """
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="torch's checks of `info` and of istft's window are taken as true",
-)
 def test_torch_finds_its_checks_of_the_results_passed(virtual):
     found = outcome(virtual(PRELUDE + CHECKS + PRINT))
     assert found == {"cholesky": [64, 64], "inv": [3, 16, 16], "istft": [2, 16000]}

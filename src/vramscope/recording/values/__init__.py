@@ -1,0 +1,47 @@
+"""Values that are read back from a card that isn't there.
+
+On a virtual card kernels compute nothing.  What a program copies to it, fills, counts or compares there is
+known all the same; the rest is assumed, by a policy that the user can set, and each assumption is named."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = ["assumptions", "flush", "install"]
+
+from vramscope.recording.values.notes import Assumption, flush
+from vramscope.recording.values.notes import assumptions as _assumptions
+
+_installed = False
+
+
+def install(torch_module: ModuleType) -> None:
+    """Makes values known in this process; does nothing the second time, or on a real card.
+
+    Raises UsageError for a setting in $VRAMSCOPE_ASSUME that makes no sense."""
+    global _installed
+    from vramscope.recording.values import kernels
+
+    if _installed or not kernels.on_virtual_card():
+        return
+    _installed = True
+    from vramscope.recording.values import amp, boxes, draws, generate, produce, propagate, read, waiting
+    from vramscope.recording.values.settings import policy
+
+    policy()
+    produce.install()
+    propagate.install(draws.guesses())
+    draws.install()
+    read.install()
+    amp.install()
+    generate.install()
+    boxes.install()
+    # torch.optim deletes its submodule's name, so it isn't an attribute.
+    optimizer = importlib.import_module(f"{torch_module.__name__}.optim.optimizer")
+    optimizer.register_optimizer_step_post_hook(waiting.stepped)
+
+
+def assumptions() -> list[Assumption]:
+    """Everything assumed so far, in the order of first use."""
+    return _assumptions()

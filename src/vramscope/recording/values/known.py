@@ -1,0 +1,215 @@
+"""Which tensors on the card have known contents.
+
+Contents hang on the storage, so every view finds them and they go when it goes; they hold no memory of
+the card.  They count while the tensor's version is the one they were noted at: every in-place operator
+raises it, also those that vramscope doesn't know."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from vramscope.recording.values.contents import (
+    FLOATS_LIMIT,
+    Contents,
+    Scalar,
+    View,
+    constant,
+    laid_out,
+    limit,
+)
+from vramscope.recording.values.kernels import in_backward
+
+_ATTRIBUTE: Final = "_vramscope_noted"
+
+
+class _Noted:
+    """Contents with the version of the tensor for which they are true.
+
+    A kernel that writes in place runs before the version is raised, and when it was called by another
+    kernel it isn't raised at all: until `settled` it may be one higher than `version`.  A kernel that fills
+    its result with numbers first goes on to write them where nobody sees it, so such a fill is
+    `provisional`: it counts once the version is raised, when it was the program's own."""
+
+    __slots__ = ("contents", "provisional", "settled", "storage_bytes", "version")
+
+    def __init__(
+        self, contents: Contents, storage_bytes: int, version: int | None, settled: bool, provisional: bool
+    ) -> None:
+        self.contents = contents
+        self.provisional = provisional
+        self.storage_bytes = storage_bytes
+        self.version = version
+        self.settled = settled
+
+
+_noted_at: dict[int, weakref.ref[torch.UntypedStorage]] = {}
+"""Where the storages begin of which something was noted; an entry goes with its storage.
+
+Asking a tensor for its storage makes a Python object of that, which counts as one more holder and changes what
+autograd does (kernels.in_backward).  So no storage is asked in vain."""
+
+
+def contents_of(tensor: Tensor) -> Contents | None:
+    """What the storage of `tensor` holds, if that is known and of its type."""
+    if _begin(tensor) not in _noted_at:
+        return None
+    storage = tensor.untyped_storage()
+    noted: _Noted | None = getattr(storage, _ATTRIBUTE, None)
+    if noted is None or storage.nbytes() != noted.storage_bytes or not _is_valid(noted, tensor):
+        return None
+    return noted.contents if noted.contents.dtype is tensor.dtype else None
+
+
+def view_of(tensor: Tensor) -> View | None:
+    """The known values of `tensor`."""
+    contents = contents_of(tensor)
+    if contents is None:
+        return None
+    return View(contents, tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def values_of(tensor: Tensor) -> Tensor | None:
+    """A host tensor with the values of `tensor`, if they are known; not to be written to."""
+    view = view_of(tensor)
+    if view is None:
+        return None
+    try:
+        return view.tensor()
+    except LookupError:
+        return None
+
+
+def note_constant(
+    tensor: Tensor, value: Scalar, assumed: str = "", *, in_place: bool = False, filled: bool = False
+) -> None:
+    """Every element of `tensor` is `value`; `in_place`: the tensor was there before; `filled`: by a fill."""
+    dtype = tensor.dtype
+    if dtype.is_floating_point and (tensor.numel() > FLOATS_LIMIT or in_backward()):
+        forget(tensor)  # large numbers decide nothing, and gradients are left alone
+        return
+    contents = constant(value, dtype, assumed)
+    if fills_storage(tensor):
+        provisional = filled and dtype.is_floating_point
+        note_contents(tensor, contents, in_place=in_place, provisional=provisional)
+    else:
+        value = contents.value or 0
+        _note_part(tensor, lambda: torch.scalar_tensor(value, dtype=dtype, device="cpu"), contents, in_place)
+
+
+def note_values(
+    tensor: Tensor, make: Callable[[], Tensor], assumed: str = "", *, depth: int = 0, in_place: bool = False
+) -> None:
+    """The values of `tensor` are what `make` returns: a host tensor that can be broadcast to its shape."""
+    dtype, elements = tensor.dtype, tensor.numel()
+    if elements > limit(dtype):
+        forget(tensor)
+        return
+    if not fills_storage(tensor):
+        _note_part(tensor, make, Contents(dtype, None, assumed, None, depth), in_place)
+        return
+    size, stride = tensor.shape, tensor.stride()
+
+    def build() -> Tensor:
+        return laid_out(make().to(dtype).expand(size), stride, elements)
+
+    note_contents(tensor, Contents(dtype, None, assumed, build, depth + 1), in_place=in_place)
+
+
+def note_contents(
+    tensor: Tensor, contents: Contents, *, in_place: bool = False, provisional: bool = False
+) -> None:
+    """The storage of `tensor`, all of it, holds `contents`."""
+    if tensor.is_floating_point() and in_backward():
+        return
+    storage = tensor.untyped_storage()
+    _mark(_begin(tensor), storage)
+    version = None if tensor.is_inference() else tensor._version
+    storage._vramscope_noted = _Noted(
+        contents, storage.nbytes(), version, not in_place, provisional
+    )
+
+
+def forget(tensor: Tensor) -> None:
+    """Nothing is known of the storage of `tensor` any more."""
+    if _begin(tensor) not in _noted_at:
+        return
+    storage = tensor.untyped_storage()
+    if getattr(storage, _ATTRIBUTE, None) is not None:
+        setattr(storage, _ATTRIBUTE, None)
+
+
+def fills_storage(tensor: Tensor) -> bool:
+    """Whether `tensor` covers every element of its storage once."""
+    elements = tensor.numel()
+    if elements * tensor.itemsize != tensor.untyped_storage().nbytes():
+        return False
+    return tensor.is_contiguous() or _is_dense(tensor.shape, tensor.stride(), elements)
+
+
+def _begin(tensor: Tensor) -> int:
+    begin: int = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
+    return begin
+
+
+def _mark(begin: int, storage: torch.UntypedStorage) -> None:
+    if begin in _noted_at:
+        return
+
+    def gone(mark: weakref.ref[torch.UntypedStorage]) -> None:
+        if _noted_at.get(begin) is mark:
+            del _noted_at[begin]
+
+    _noted_at[begin] = weakref.ref(storage, gone)
+
+
+def _note_part(tensor: Tensor, make: Callable[[], Tensor], part: Contents, in_place: bool) -> None:
+    """`tensor` is a part of its storage.  Around a new tensor lies nothing that anybody sees; written into an
+    unknown one, the whole stays unknown."""
+    old = contents_of(tensor) if in_place else constant(0, tensor.dtype)
+    elements = tensor.untyped_storage().nbytes() // tensor.itemsize
+    if old is None or elements > limit(tensor.dtype):
+        forget(tensor)
+        return
+    size, stride, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+    around = View(old, (elements,), (1,), 0)
+
+    def build() -> Tensor:
+        values = around.tensor().clone()
+        values.as_strided(size, stride, offset).copy_(make())
+        return values
+
+    depth = max(part.depth, old.depth) + 1
+    contents = Contents(tensor.dtype, None, part.assumed or old.assumed, build, depth)
+    note_contents(tensor, contents, in_place=in_place)
+
+
+def _is_valid(noted: _Noted, tensor: Tensor) -> bool:
+    if noted.version is None or tensor.is_inference():
+        return True
+    version = tensor._version
+    if version == noted.version:
+        return not noted.provisional
+    if version == 0 and not tensor.is_floating_point():
+        # A view made within a kernel counts from 0, so its version says nothing.  Every usual operator that
+        # writes integers in place is known to vramscope; of numbers only constants at rest are worth knowing.
+        return True
+    if noted.settled or version != noted.version + 1:
+        return False
+    noted.version, noted.settled, noted.provisional = version, True, False
+    return True
+
+
+def _is_dense(size: Sequence[int], stride: Sequence[int], elements: int) -> bool:
+    """Whether the strides are those of a permuted contiguous tensor."""
+    expected = 1
+    for step, length in sorted(zip(stride, size, strict=True)):
+        if length != 1:
+            if step != expected:
+                return False
+            expected *= length
+    return expected == elements
