@@ -1,0 +1,75 @@
+"""What the launcher sets, and what of it survives awkward surroundings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from vramscope.cards import find_card, outside_of
+from vramscope.virtual.build import ensure_built
+from vramscope.virtual.launch import Program, launch, virtual_machine
+from vramscope.virtual.wheel import find_wheel
+
+
+def card():
+    return find_card("l4")
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (Program("script", "train.py", ("--lr", "1")), ["train.py", "--lr", "1"]),
+        (Program("module", "package.train"), ["-m", "package.train"]),
+        (Program("code", "print(1)", ("x",)), ["-c", "print(1)", "x"]),
+    ],
+)
+def test_the_words_are_those_of_python(program, words):
+    assert program.command() == words
+
+
+def test_what_the_user_preloads_and_imports_stays():
+    given = {"LD_PRELOAD": "/lib/mine.so", "PYTHONPATH": "/my/modules", "HOME": "/home/me"}
+    with virtual_machine(card(), outside=outside_of(card()), environment=given) as (_, variables):
+        assert variables["LD_PRELOAD"].endswith(":/lib/mine.so")
+        assert variables["PYTHONPATH"].endswith(":/my/modules")
+        assert variables["HOME"] == "/home/me"
+
+
+def test_a_cache_folder_with_a_space_in_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "my cache: 1"))
+    stand_ins = ensure_built(find_wheel())
+    assert " " in str(stand_ins.folder)
+    with virtual_machine(card(), outside=outside_of(card()), steps=None) as (_, variables):
+        assert " " not in variables["LD_PRELOAD"]
+        done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.get_device_name())"], env=variables, capture_output=True, text=True)
+    assert done.stdout.strip() == "NVIDIA L4", done.stderr
+
+
+def test_the_status_is_the_programs():
+    for code, status in (("raise SystemExit(7)", 7), ("import os; os.kill(os.getpid(), 9)", -9)):
+        assert launch(Program("code", code), card(), outside=outside_of(card())).status == status
+
+
+def test_programs_that_use_no_torch_run_as_ever(virtual):
+    ran = virtual("import json, sqlite3; print(json.dumps([1]))").check()
+    assert ran.stdout == "[1]\n"
+    assert not ran.of("torch")
+    assert ran.peak_used_bytes == [0]
+
+
+def test_two_machines_at_once_do_not_see_each_other():
+    hold = "import torch, sys; x = torch.empty(20 * 2**30, dtype=torch.uint8, device='cuda'); sys.stdin.read()"
+    outside = outside_of(card())
+    with virtual_machine(card(), outside=outside) as (first, one), virtual_machine(card(), outside=outside) as (second, two):
+        children = [subprocess.Popen([sys.executable, "-c", hold], env=e, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for e in (one, two)]
+        errors = [child.communicate("")[1] for child in children]
+        assert errors == ["", ""]
+        assert first.peak_used_bytes(1) == second.peak_used_bytes(1)
+
+
+def test_no_variable_of_ours_changes_what_torch_computes(virtual):
+    out = virtual("import os; print(sorted(k for k in os.environ if k.startswith(('PYTORCH', 'CUDA', 'NCCL'))))").check()
+    assert eval(out.stdout) == sorted(k for k in os.environ if k.startswith(("PYTORCH", "CUDA", "NCCL")))
