@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from builders import GIB, MAIN, REPORTS, ACard, a_report, end, oom, span, step, trained, training
+from builders import (
+    GIB,
+    MAIN,
+    PROCESS,
+    REPORTS,
+    TORCH,
+    ACard,
+    a_report,
+    end,
+    oom,
+    span,
+    step,
+    trained,
+    training,
+)  # fmt: skip
 from vramscope.run.report import Stopped
 from vramscope.views import words
 
@@ -128,3 +144,28 @@ def test_sizes_that_are_not_known():
     assert words.size_text(None) == "unknown"
     report = a_report([{"pid": MAIN, "kind": "uncounted", "what": "a plan", "bytes": None, "note": None}])
     assert [words.figure(item) for item in report.uncounted] == ["a plan of unknown size"]
+
+
+def test_a_full_card_that_made_the_allocator_give_its_cache_back_is_named():
+    entries = training(1)
+    entries[4]["devices"][0]["retries"] = 2
+    entries[5]["devices"][0]["retries"] = 1
+
+    report = a_report([*entries, end("steps", 1)])
+
+    assert [(r.step, r.phase, r.count) for r in report.retries] == [(1, "backward", 2), (1, "optimizer_step", 1)]
+    assert any(
+        sentence.startswith("the card was full in backward, step 1") and "(3 in all)" in sentence
+        for sentence in words.cautions(report)
+    )
+
+
+def test_a_fit_that_another_driver_would_not_give_is_close():
+    @dataclass(frozen=True)
+    class Varying(ACard):
+        memory_low_bytes: int | None = 12_400_000_000
+
+    assert any("some drivers report only 11.55 GiB" in each for each in words.cautions(a_report(
+        [PROCESS, TORCH, span(1, "forward", 11_000, 11_670), end("finished", 0)], card=Varying()
+    )))  # fmt: skip
+    assert not words.cautions(trained())

@@ -75,7 +75,7 @@ class Peaks:
 
     def _retries(self, device: int, stats: Stats) -> int:
         """How often within the span the allocator had to give its cache back to find room."""
-        before, now = self._retries_before.get(device, 0), stats["num_alloc_retries"]
+        before, now = self._retries_before.get(device, 0), int(stats["num_alloc_retries"])
         self._retries_before[device] = now
         return now - before
 

@@ -90,7 +90,8 @@ def figures_of(card: CardLike) -> CardFigures:
     """The figures of a card that a report keeps."""
     major, minor = card.capability
     unverified = tuple(getattr(card, "unverified", ()))
-    return CardFigures(card.id, card.name, card.memory_bytes, (major, minor), card.sms, unverified)
+    low = getattr(card, "memory_low_bytes", None)
+    return CardFigures(card.id, card.name, card.memory_bytes, (major, minor), card.sms, unverified, low)
 
 
 def _needs(peak_bytes: int | None, oom: OutOfMemory | None) -> int | None:

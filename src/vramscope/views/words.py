@@ -190,9 +190,18 @@ def _why_unknown(report: Report) -> str:
 
 def _close(report: Report) -> str | None:
     above = report.outside.high_bytes - report.outside.bytes
-    if report.verdict != FITS or _free(report) >= above:
+    if report.verdict != FITS:
         return None
-    return "close: with what is outside the allocator at its upper end it might not fit"
+    if _free(report) < above:
+        return "close: with what is outside the allocator at its upper end it might not fit"
+    low = report.card.memory_low_bytes
+    if (
+        low is None
+        or report.capacity_bytes != report.card.memory_bytes
+        or low >= (report.peaks.process_total_bytes or 0)
+    ):
+        return None
+    return f"close: some drivers report only {format_gib(low)} GiB of this card's memory, on which it might not fit"
 
 
 def _partial(report: Report) -> str | None:

@@ -121,7 +121,7 @@ def _take_off(this: Tensor, source: Tensor) -> None:
         except LookupError:
             return
         if view.contents.assumed:
-            notes.assume(view.contents.assumed, f"{this.numel():,} values copied to the host")
+            notes.assume(view.contents.assumed, f"decides {_values(this)} copied to the host")
         return
     if this.numel() > FLOATS_LIMIT or this.is_complex() or not this.numel():
         return
@@ -136,7 +136,11 @@ def _take_assumed(this: Tensor) -> None:
     value = getattr(policy(), kind)
     if value:
         this.fill_(value)
-    notes.assume(kind, f"{this.numel():,} values copied to the host are {value}")
+    notes.assume(kind, f"{_values(this)} copied to the host: {value}")
+
+
+def _values(this: Tensor) -> str:
+    return "one value" if this.numel() == 1 else f"{this.numel():,} values"
 
 
 def _factory_out(name: str) -> Any:

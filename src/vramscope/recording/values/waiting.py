@@ -47,7 +47,7 @@ def assumed_read(what: str, value: object) -> None:
     where = places.here()
     if where == places.PRINTS:
         return
-    notes.note_assumed(what, where, f"is {value}")
+    notes.note_assumed(what, where, f"is {value}, drawn evenly" if what == "choice" else f"is {value}")
     count = _reads[where] = _reads.get(where, 0) + 1
     if count > READS_LIMIT:
         error = WaitsForever(where, what, value)

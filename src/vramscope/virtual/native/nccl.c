@@ -63,6 +63,18 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
     return ncclSuccess;
 }
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) { VS_UNUSED(comm); VS_UNUSED(handle); return ncclSuccess; }
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes, ncclWindow_t *window, int flags)
+{
+    VS_UNUSED(comm); VS_UNUSED(bytes); VS_UNUSED(flags);
+    *window = (ncclWindow_t)buffer;
+    return ncclSuccess;
+}
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t where, ncclComm_t comm)
+{
+    VS_UNUSED(scalar); VS_UNUSED(type); VS_UNUSED(where); VS_UNUSED(comm);
+    *op = ncclNumOps;                         /* the first number that names no built-in operation */
+    return ncclSuccess;
+}
 ncclResult_t ncclMemAlloc(void **address, size_t bytes)
 {
     *address = vs_take(vs_device(), bytes);
