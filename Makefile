@@ -15,7 +15,7 @@ demo: $(VENV)/.demo ## sets up, then predicts a ResNet-50 training step on an RT
 test: $(VENV)/.test ## sets up, then checks style and types and runs every test
 	$(BIN)/ruff check src tests bench examples
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 truth: $(VENV)/.test ## published measurements against predictions (needs ../shared/truth)
 	$(BIN)/python bench/truth.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -73,3 +74,18 @@ def test_two_machines_at_once_do_not_see_each_other():
 def test_no_variable_of_ours_changes_what_torch_computes(virtual):
     out = virtual("import os; print(sorted(k for k in os.environ if k.startswith(('PYTORCH', 'CUDA', 'NCCL'))))").check()
     assert eval(out.stdout) == sorted(k for k in os.environ if k.startswith(("PYTORCH", "CUDA", "NCCL")))
+
+
+def test_who_ends_vramscope_ends_the_program_and_gets_the_report(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import torch, time; x = torch.empty(2**30, device='cuda'); print('up', flush=True); time.sleep(60)")
+    command = [sys.executable, "-m", "vramscope", "predict", "--gpu", "l4", str(script)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+
+    child.send_signal(signal.SIGTERM)
+    _, err = child.communicate(timeout=30)
+
+    assert child.returncode == 128 + signal.SIGTERM
+    assert "killed by SIGTERM: partial" in err
+    assert "4.2" in err  # the 4 GiB and the context

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vramscope.cards import Card, Outside
 from vramscope.run.journal import Journal
@@ -144,20 +144,29 @@ def _preloadable(stand_ins: StandIns) -> Iterator[str]:
 
 
 def _wait(command: list[str], variables: dict[str, str]) -> int:
-    """Runs a command to its end.  Ctrl-C reaches the program, which decides what it means."""
+    """Runs a command to its end.
+
+    Ctrl-C reaches the program by itself, and it decides what that means; who asks us to end is
+    asking for the program's end, whose report then follows.
+    """
     child = subprocess.Popen(command, env=variables)
-    with _left_to_the_program(signal.SIGINT, signal.SIGQUIT):
+
+    def hand_on(number: int, _frame: object) -> None:
+        child.send_signal(number)
+
+    handlers = {signal.SIGINT: signal.SIG_IGN, signal.SIGQUIT: signal.SIG_IGN}
+    with _handled({**handlers, signal.SIGTERM: hand_on, signal.SIGHUP: hand_on}):
         return child.wait()
 
 
 @contextlib.contextmanager
-def _left_to_the_program(*signals: signal.Signals) -> Iterator[None]:
+def _handled(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
     try:
-        before = {s: signal.signal(s, signal.SIG_IGN) for s in signals}
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     except ValueError:  # not the main thread: there Python takes no signals anyway
         before = {}
     try:
         yield
     finally:
-        for s, handler in before.items():
-            signal.signal(s, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
