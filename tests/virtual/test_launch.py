@@ -76,6 +76,14 @@ def test_no_variable_of_ours_changes_what_torch_computes(virtual):
     assert eval(out.stdout) == sorted(k for k in os.environ if k.startswith(("PYTORCH", "CUDA", "NCCL")))
 
 
+def test_a_child_with_another_torch_is_refused():
+    with virtual_machine(card(), outside=outside_of(card())) as (_, variables):
+        variables["VRAMSCOPE_TORCH"] = "2.8.0+cu128"
+        done = subprocess.run([sys.executable, "-c", "import torch"], env=variables, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "this virtual card was made for torch 2.8.0+cu128; libraries of two wheels must not be mixed" in done.stderr
+
+
 def test_who_ends_vramscope_ends_the_program_and_gets_the_report(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("import torch, time; x = torch.empty(2**30, device='cuda'); print('up', flush=True); time.sleep(60)")

@@ -11,10 +11,12 @@ import ctypes
 import functools
 import importlib
 import os
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from vramscope.errors import TorchError
 from vramscope.recording import ending, journal, where
 from vramscope.recording.peaks import Peaks
 
@@ -29,6 +31,7 @@ def install(torch: ModuleType) -> None:
     core = ctypes.CDLL(None)
     if not hasattr(core, "vs_used_bytes"):  # LD_PRELOAD was taken away: there is no virtual card
         return
+    _refuse_another_torch(torch)
     _recorder = Recorder(torch, core)
     journal.write(
         "torch",
@@ -41,6 +44,16 @@ def install(torch: ModuleType) -> None:
     )
     _recorder.install()
     _install_values(torch)
+
+
+def _refuse_another_torch(torch: ModuleType) -> None:
+    """A child of another Python may bring another torch, whose cuDNN would be mixed with the first one's."""
+    made_for = os.environ.get("VRAMSCOPE_TORCH")
+    if made_for and torch.__version__ != made_for:
+        raise TorchError(
+            f"{sys.executable} has torch {torch.__version__}, but this virtual card was made for torch {made_for}; "
+            "libraries of two wheels must not be mixed: start vramscope with that Python"
+        )
 
 
 def finish() -> None:
@@ -68,7 +81,8 @@ class Recorder:
         self._torch = torch
         self._peaks = Peaks(torch, core)
         self._pid = os.getpid()
-        self._steps_taken: dict[int, int] = {}
+        # Not by id(): a new optimizer may get the address of one that is gone, and would go on counting from it.
+        self._steps_taken: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._wanted = int(os.environ.get("VRAMSCOPE_STEPS") or 0)
         self._backward_depth = 0
         self._step = 1
@@ -98,7 +112,7 @@ class Recorder:
         """The last span: what follows the last step, or all of a program that only infers."""
         if not self._finished and self._pid == os.getpid():
             self._finished = True
-            self.boundary(self._next_is if not self._steps_taken else "other")
+            self.boundary(self._next_is if self._step == 1 else "other")
 
     def _watch_first_forward(self) -> None:
         """The first call of a module ends "init"; the watch takes itself off then."""
@@ -139,7 +153,7 @@ class Recorder:
 
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """With several optimizers, a step is one of the optimizer that has stepped most."""
-        taken = self._steps_taken[id(optimizer)] = self._steps_taken.get(id(optimizer), 0) + 1
+        taken = self._steps_taken[optimizer] = self._steps_taken.get(optimizer, 0) + 1
         if self._backward_depth == 0:
             self.boundary("optimizer_step")
         if taken >= self._step:

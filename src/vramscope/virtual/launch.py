@@ -123,6 +123,7 @@ def _loading(wheel: Wheel, stand_ins: StandIns, preload: str, given: Mapping[str
         "LD_PRELOAD": ":".join(filter(None, (preload, given.get("LD_PRELOAD")))),
         "PYTHONPATH": os.pathsep.join(path),
         "VRAMSCOPE_CUDNN": str(wheel.libraries["cudnn"]),
+        "VRAMSCOPE_TORCH": wheel.torch,
         # Triton links kernels' launchers to the driver and looks for its file.
         "TRITON_LIBCUDA_PATH": str(stand_ins.driver_folder),
         # At exit torch waits up to 10 s for an autograd thread that a finalizing interpreter has

@@ -31,17 +31,12 @@ class _Noted:
     """Contents with the version of the tensor for which they are true.
 
     A kernel that writes in place runs before the version is raised, and when it was called by another
-    kernel it isn't raised at all: until `settled` it may be one higher than `version`.  A kernel that fills
-    its result with numbers first goes on to write them where nobody sees it, so such a fill is
-    `provisional`: it counts once the version is raised, when it was the program's own."""
+    kernel it isn't raised at all: until `settled` it may be one higher than `version`."""
 
-    __slots__ = ("contents", "provisional", "settled", "storage_bytes", "version")
+    __slots__ = ("contents", "settled", "storage_bytes", "version")
 
-    def __init__(
-        self, contents: Contents, storage_bytes: int, version: int | None, settled: bool, provisional: bool
-    ) -> None:
+    def __init__(self, contents: Contents, storage_bytes: int, version: int | None, settled: bool) -> None:
         self.contents = contents
-        self.provisional = provisional
         self.storage_bytes = storage_bytes
         self.version = version
         self.settled = settled
@@ -84,18 +79,15 @@ def values_of(tensor: Tensor) -> Tensor | None:
         return None
 
 
-def note_constant(
-    tensor: Tensor, value: Scalar, assumed: str = "", *, in_place: bool = False, filled: bool = False
-) -> None:
-    """Every element of `tensor` is `value`; `in_place`: the tensor was there before; `filled`: by a fill."""
+def note_constant(tensor: Tensor, value: Scalar, assumed: str = "", *, in_place: bool = False) -> None:
+    """Every element of `tensor` is `value`; `in_place`: the tensor was there before."""
     dtype = tensor.dtype
     if dtype.is_floating_point and (tensor.numel() > FLOATS_LIMIT or in_backward()):
         forget(tensor)  # large numbers decide nothing, and gradients are left alone
         return
     contents = constant(value, dtype, assumed)
     if fills_storage(tensor):
-        provisional = filled and dtype.is_floating_point
-        note_contents(tensor, contents, in_place=in_place, provisional=provisional)
+        note_contents(tensor, contents, in_place=in_place)
     else:
         value = contents.value or 0
         _note_part(tensor, lambda: torch.scalar_tensor(value, dtype=dtype, device="cpu"), contents, in_place)
@@ -120,18 +112,14 @@ def note_values(
     note_contents(tensor, Contents(dtype, None, assumed, build, depth + 1), in_place=in_place)
 
 
-def note_contents(
-    tensor: Tensor, contents: Contents, *, in_place: bool = False, provisional: bool = False
-) -> None:
+def note_contents(tensor: Tensor, contents: Contents, *, in_place: bool = False) -> None:
     """The storage of `tensor`, all of it, holds `contents`."""
     if tensor.is_floating_point() and in_backward():
         return
     storage = tensor.untyped_storage()
     _mark(_begin(tensor), storage)
     version = None if tensor.is_inference() else tensor._version
-    storage._vramscope_noted = _Noted(
-        contents, storage.nbytes(), version, not in_place, provisional
-    )
+    storage._vramscope_noted = _Noted(contents, storage.nbytes(), version, not in_place)
 
 
 def forget(tensor: Tensor) -> None:
@@ -193,14 +181,14 @@ def _is_valid(noted: _Noted, tensor: Tensor) -> bool:
         return True
     version = tensor._version
     if version == noted.version:
-        return not noted.provisional
+        return True
     if version == 0 and not tensor.is_floating_point():
         # A view made within a kernel counts from 0, so its version says nothing.  Every usual operator that
         # writes integers in place is known to vramscope; of numbers only constants at rest are worth knowing.
         return True
     if noted.settled or version != noted.version + 1:
         return False
-    noted.version, noted.settled, noted.provisional = version, True, False
+    noted.version, noted.settled = version, True
     return True
 
 
