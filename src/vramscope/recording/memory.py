@@ -11,6 +11,7 @@ import ctypes
 import functools
 import importlib
 import os
+import sys
 import weakref
 from collections.abc import Callable
 from types import ModuleType
