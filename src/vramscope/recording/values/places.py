@@ -39,6 +39,14 @@ def here() -> str | None:
     return fallback
 
 
+def asking() -> FrameType | None:
+    """The frame that asked for a value: the nearest one that isn't ours, the program's or a library's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
 @cache
 def _kind(file: str) -> str:
     if file.endswith("torch/_tensor_str.py"):

@@ -117,6 +117,8 @@ def _install_in_place(name: str, functional: str, fold: Fold) -> None:
                 return call(keyset, *with_tensors(args, places), **kwargs)
             if not kwargs and note_results.count(this, args):
                 return call(keyset, *with_tensors(args, places))
+            if name.startswith("scatter_.") and contents_of(this) is None and _overwrites(this, args):
+                note_constant(this, 0)  # whatever was there, none of it is left
             inputs = Inputs(args)
             out = call(keyset, *with_tensors(args, places), **kwargs)
             if not note_results((this,), inputs, kwargs, in_place=True):
@@ -126,6 +128,12 @@ def _install_in_place(name: str, functional: str, fold: Fold) -> None:
         return kernel
 
     kernels.replace(name, make)
+
+
+def _overwrites(this: Tensor, args: Sequence[Any]) -> bool:
+    """Whether as many places are written as there are: how a permutation is inverted."""
+    index = args[2] if len(args) > 2 else None
+    return isinstance(index, Tensor) and index.numel() == this.numel() and not this.is_floating_point()
 
 
 class _Results:

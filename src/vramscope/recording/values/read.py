@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vramscope.recording.values import kernels, notes
+from vramscope.recording.values import checks, kernels, notes, places
 from vramscope.recording.values.contents import ELEMENTS_LIMIT, limit
 from vramscope.recording.values.known import note_constant, note_values, values_of, view_of
 from vramscope.recording.values.settings import policy
@@ -38,16 +38,25 @@ def _scalar(call: kernels.Call) -> kernels.Kernel:
         if view is not None and values is not None:
             value = values.item()
             if view.contents.assumed:
+                value = _as_checked(this, value)
                 assumed_read(view.contents.assumed, value)
             return value
         kind = "float" if this.is_floating_point() else "bool" if this.dtype == torch.bool else "int"
         if this.is_complex() or (kind == "int" and read):  # an echo of what the program just copied in
             return read
-        value = getattr(policy(), kind)
+        value = _as_checked(this, getattr(policy(), kind))
         assumed_read(kind, value)
         return value
 
     return scalar
+
+
+def _as_checked(this: Tensor, value: Any) -> Any:
+    """A truth value that rests on an assumption passes the check that it is read for, if it is one."""
+    if this.dtype is not torch.bool:
+        return value
+    passing = checks.passing(places.asking())
+    return value if passing is None else passing
 
 
 def _equal(call: kernels.Call) -> kernels.Kernel:
