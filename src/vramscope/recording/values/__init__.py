@@ -10,10 +10,12 @@ from types import ModuleType
 
 __all__ = ["assumptions", "flush", "install"]
 
+from vramscope.recording import journal
 from vramscope.recording.values.notes import Assumption, flush
 from vramscope.recording.values.notes import assumptions as _assumptions
 
 _installed = False
+_TOO_OLD = "they are all zeros: torch.library.get_kernel, with which they are followed, comes with torch 2.9"
 
 
 def install(torch_module: ModuleType) -> None:
@@ -26,6 +28,9 @@ def install(torch_module: ModuleType) -> None:
     if _installed or not kernels.on_virtual_card():
         return
     _installed = True
+    if not hasattr(torch_module.library, "get_kernel"):
+        journal.write("uncounted", what="values read back from the card", bytes=None, note=_TOO_OLD)
+        return
     from vramscope.recording.values import amp, boxes, draws, generate, produce, propagate, read, waiting
     from vramscope.recording.values.settings import policy
 

@@ -11,8 +11,6 @@ import linecache
 from functools import lru_cache
 from types import FrameType
 
-_RAISERS = frozenset({"_assert", "fail", "_raise", "check"})
-
 
 def passing(frame: FrameType | None) -> bool | None:
     """The truth value with which the statement that `frame` is at doesn't raise; None: either may go on."""
@@ -58,14 +56,15 @@ def _wanted(test: ast.expr, result: bool) -> bool | None:
 
 
 def _raises(statement: ast.stmt) -> bool:
+    """``raise ...`` or ``torch._assert(False, ...)``, as torchvision writes it."""
     if isinstance(statement, ast.Raise):
         return True
-    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
-    if called is None or not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not call.args:
         return False
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    arguments = statement.value.args
-    return name in _RAISERS and bool(arguments) and isinstance(arguments[0], ast.Constant) and arguments[0].value is False
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    first = call.args[0]
+    return name == "_assert" and isinstance(first, ast.Constant) and first.value is False
 
 
 def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
