@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vramscope.recording import journal
+from vramscope.recording import ending, journal
 from vramscope.recording.values import notes, places
 
 READS_LIMIT: Final = 20_000
@@ -54,4 +54,5 @@ def assumed_read(what: str, value: object) -> None:
         notes.flush()
         journal.write("waiting", where=where, note=str(error))
         _reads.clear()
+        ending.note_error(error)  # a SystemExit passes the excepthook by
         raise error
