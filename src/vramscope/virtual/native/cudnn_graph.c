@@ -2,7 +2,7 @@
  * library's, which checks it, keeps it and answers for it.  Ours adds three things:
  * the described card goes in, handles stay out (there is no device behind them), and
  * how much work a graph is, for the virtual clock, is noted as its parts are set. */
-#include "cudnn_graph.h"
+#include "cudnn_planning.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * torch keeps the descriptors of all of them with the plan, for every shape that it meets:
  * a program whose lengths vary would grow by 1 to 2 MB a length.  After a plan has run
  * nobody has a use for them but to run it again, which needs its duration alone. */
-#include "cudnn_graph.h"
+#include "cudnn_planning.h"
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE.  So a plan is built only if its configuration
  * does not say, if the caller asks for something else of it, or if
  * VRAMSCOPE_CUDNN_BUILD_PLANS is set, which the tests do to hold the two side by side. */
-#include "cudnn_graph.h"
+#include "cudnn_planning.h"
 #include <stdio.h>
 
 static bool builds_all_plans(void)

@@ -1,6 +1,6 @@
 /* Descriptors of the graph API, as cudnn_graph.c and cudnn_plan.c see them. */
-#ifndef VRAMSCOPE_CUDNN_GRAPH_H
-#define VRAMSCOPE_CUDNN_GRAPH_H
+#ifndef VRAMSCOPE_CUDNN_PLANNING_H
+#define VRAMSCOPE_CUDNN_PLANNING_H
 #include "cudnn_parts.h"
 #pragma GCC visibility push(hidden)
 
