@@ -21,7 +21,7 @@ from builders import (
     trained,
     training,
 )  # fmt: skip
-from vramscope.run.report import Stopped
+from vramscope.run.report import Figure, Stopped
 from vramscope.views import words
 
 
@@ -169,3 +169,8 @@ def test_a_fit_that_another_driver_would_not_give_is_close():
         [PROCESS, TORCH, span(1, "forward", 11_000, 11_670), end("finished", 0)], card=Varying()
     )))  # fmt: skip
     assert not words.cautions(trained())
+
+
+def test_a_choice_from_a_model_has_no_size():
+    assert words.modelled(Figure("cudnn.benchmark", None, "plans are ranked")) == "cudnn.benchmark, plans are ranked"
+    assert words.modelled(Figure("work space", 2**20)) == "work space 1.00 MiB"

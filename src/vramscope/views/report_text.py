@@ -150,7 +150,7 @@ def _labelled(report: Report) -> Iterable[tuple[str, str]]:
         total = sum(item.count or 1 for item in report.assumed)
         yield "assumed", f"{words.count(total, 'value')}: {_listed(map(words.assumed, report.assumed))}"
     if report.modelled:
-        yield "modelled", _listed(map(words.figure, report.modelled))
+        yield "modelled", _listed(map(words.modelled, report.modelled))
     missing = [*map(words.figure, report.uncounted), *map(words.unsimulated, report.unsimulated)]
     if missing:
         yield "not counted", _listed(missing)

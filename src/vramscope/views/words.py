@@ -144,6 +144,11 @@ def figure(item: Figure) -> str:
     return f"{item.what} {'of unknown size' if item.bytes is None else format_bytes(item.bytes)}{note}"
 
 
+def modelled(item: Figure) -> str:
+    """One size or choice that comes from a model; a choice has no size."""
+    return figure(item) if item.bytes is not None else f"{item.what}{f', {item.note}' if item.note else ''}"
+
+
 def unsimulated(item: Unsimulated) -> str:
     """One call that the virtual card doesn't simulate."""
     answer = UNKNOWN if item.answer is None else item.answer

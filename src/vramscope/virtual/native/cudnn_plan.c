@@ -107,7 +107,7 @@ static void notice_search(const struct descriptor *plan)
     static _Thread_local const void *last;
     if (last == plan) return;
     if (graph == plan->work.graph && graph)
-        vs_modelled("cudnn.benchmark", (uint64_t)plan->workspace_bytes,
+        vs_modelled("cudnn.benchmark", VS_UNKNOWN,
                     "the plans of a convolution are timed on the virtual card: roofline of its operations and bytes, "
                     "traffic of the work space, cuDNN's own order between equals");
     graph = plan->work.graph;
