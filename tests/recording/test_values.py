@@ -96,14 +96,14 @@ def test_known_values_read_back(virtual: Callable):
 STORAGES = (
     CHECKS
     + """
-from vramscope.recording.values.known import _noted_at, values_of
+from vramscope.recording.values.known import _noted, values_of
 before = torch.cuda.memory_allocated()
 a = torch.zeros(1 << 18, dtype=torch.long, device=d)
 b = a[3:5]; del a
 check("a view keeps what is known", values_of(b).tolist(), [0, 0])
 del b
 check("known values hold no memory", torch.cuda.memory_allocated(), before)
-check("and are forgotten with it", len(_noted_at), 0)
+check("and are forgotten with it", len(_noted), 0)
 c = torch.empty(1 << 18, dtype=torch.long, device=d)
 check("new memory at the same place is unknown", values_of(c), None)
 counter = torch.zeros((), dtype=torch.long, device=d)

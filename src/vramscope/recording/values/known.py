@@ -1,6 +1,6 @@
 """Which tensors on the card have known contents.
 
-Contents hang on the storage, so every view finds them and they go when it goes; they hold no memory of
+Contents belong to the storage, so every view finds them and they go when it goes; they hold no memory of
 the card.  They count while the tensor's version is the one they were noted at: every in-place operator
 raises it, also those that vramscope doesn't know."""
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,8 +24,6 @@ from vramscope.recording.values.contents import (
 )
 from vramscope.recording.values.kernels import in_backward
 
-_ATTRIBUTE: Final = "_vramscope_noted"
-
 
 class _Noted:
     """Contents with the version of the tensor for which they are true.
@@ -33,29 +31,28 @@ class _Noted:
     A kernel that writes in place runs before the version is raised, and when it was called by another
     kernel it isn't raised at all: until `settled` it may be one higher than `version`."""
 
-    __slots__ = ("contents", "settled", "storage_bytes", "version")
+    __slots__ = ("contents", "settled", "storage", "storage_bytes", "version")
 
-    def __init__(self, contents: Contents, storage_bytes: int, version: int | None, settled: bool) -> None:
-        self.contents = contents
+    def __init__(self, storage: weakref.ref[torch.UntypedStorage], storage_bytes: int) -> None:
+        self.storage = storage
         self.storage_bytes = storage_bytes
-        self.version = version
-        self.settled = settled
+
+    def set(self, contents: Contents, version: int | None, settled: bool) -> None:
+        """From now on these."""
+        self.contents, self.version, self.settled = contents, version, settled
 
 
-_noted_at: dict[int, weakref.ref[torch.UntypedStorage]] = {}
-"""Where the storages begin of which something was noted; an entry goes with its storage.
+_noted: dict[int, _Noted] = {}
+"""By the address where a storage begins; an entry goes with its storage.
 
 Asking a tensor for its storage makes a Python object of that, which counts as one more holder and changes what
-autograd does (kernels.in_backward).  So no storage is asked in vain."""
+autograd does (kernels.in_backward).  So a storage is asked for once, when something of it is noted."""
 
 
 def contents_of(tensor: Tensor) -> Contents | None:
     """What the storage of `tensor` holds, if that is known and of its type."""
-    if _begin(tensor) not in _noted_at:
-        return None
-    storage = tensor.untyped_storage()
-    noted: _Noted | None = getattr(storage, _ATTRIBUTE, None)
-    if noted is None or storage.nbytes() != noted.storage_bytes or not _is_valid(noted, tensor):
+    noted = _noted_of(tensor)
+    if noted is None or not _is_valid(noted, tensor):
         return None
     return noted.contents if noted.contents.dtype is tensor.dtype else None
 
@@ -116,19 +113,27 @@ def note_contents(tensor: Tensor, contents: Contents, *, in_place: bool = False)
     """The storage of `tensor`, all of it, holds `contents`."""
     if tensor.is_floating_point() and in_backward():
         return
-    storage = tensor.untyped_storage()
-    _mark(_begin(tensor), storage)
-    version = None if tensor.is_inference() else tensor._version
-    storage._vramscope_noted = _Noted(contents, storage.nbytes(), version, not in_place)
+    noted = _noted_of(tensor) or _entry_for(tensor)
+    noted.set(contents, None if tensor.is_inference() else tensor._version, not in_place)
+
+
+def note_counted(tensor: Tensor, rule: Callable[[Any, Any], Scalar], step: int) -> bool:
+    """The short way for `counter += 1`, a constant and a number in place; False: it is something else."""
+    noted = _noted_of(tensor)
+    if noted is None or not _is_valid(noted, tensor):
+        return False
+    contents, dtype = noted.contents, tensor.dtype
+    whole = tensor.numel() * tensor.itemsize == noted.storage_bytes
+    if contents.value is None or contents.dtype is not dtype or not whole or not tensor.is_contiguous():
+        return False
+    after = constant(rule(contents.value, step), dtype, contents.assumed)
+    noted.set(after, None if tensor.is_inference() else tensor._version, False)
+    return True
 
 
 def forget(tensor: Tensor) -> None:
     """Nothing is known of the storage of `tensor` any more."""
-    if _begin(tensor) not in _noted_at:
-        return
-    storage = tensor.untyped_storage()
-    if getattr(storage, _ATTRIBUTE, None) is not None:
-        setattr(storage, _ATTRIBUTE, None)
+    _noted.pop(_begin(tensor), None)
 
 
 def fills_storage(tensor: Tensor) -> bool:
@@ -144,15 +149,29 @@ def _begin(tensor: Tensor) -> int:
     return begin
 
 
-def _mark(begin: int, storage: torch.UntypedStorage) -> None:
-    if begin in _noted_at:
-        return
+def _noted_of(tensor: Tensor) -> _Noted | None:
+    """What is noted of the storage of `tensor`; what a storage that was resized held is forgotten."""
+    begin = _begin(tensor)
+    noted = _noted.get(begin)
+    if noted is None:
+        return None
+    storage = noted.storage()
+    if storage is None or storage.data_ptr() != begin or storage.nbytes() != noted.storage_bytes:
+        del _noted[begin]
+        return None
+    return noted
+
+
+def _entry_for(tensor: Tensor) -> _Noted:
+    begin, storage = _begin(tensor), tensor.untyped_storage()
 
     def gone(mark: weakref.ref[torch.UntypedStorage]) -> None:
-        if _noted_at.get(begin) is mark:
-            del _noted_at[begin]
+        noted = _noted.get(begin)
+        if noted is not None and noted.storage is mark:
+            del _noted[begin]
 
-    _noted_at[begin] = weakref.ref(storage, gone)
+    entry = _noted[begin] = _Noted(weakref.ref(storage, gone), storage.nbytes())
+    return entry
 
 
 def _note_part(tensor: Tensor, make: Callable[[], Tensor], part: Contents, in_place: bool) -> None:

@@ -11,14 +11,13 @@ from typing import Any
 from torch import Tensor
 
 from vramscope.recording.values import arithmetic, kernels
-from vramscope.recording.values.contents import FLOATS_LIMIT, Scalar, constant
+from vramscope.recording.values.contents import FLOATS_LIMIT, Scalar
 from vramscope.recording.values.inputs import Inputs
 from vramscope.recording.values.known import (
     contents_of,
-    fills_storage,
     forget,
     note_constant,
-    note_contents,
+    note_counted,
     note_values,
 )
 from vramscope.recording.values.numbers import tensor_places, with_tensors
@@ -166,12 +165,7 @@ class _Results:
         """The short way for `counter += 1`: a constant and a number, in place."""
         if self.rule is None or len(args) != 2 or type(args[1]) is not int:
             return False
-        contents = contents_of(this)
-        if contents is None or contents.value is None or not fills_storage(this):
-            return False
-        value = self.rule(contents.value, args[1])
-        note_contents(this, constant(value, this.dtype, contents.assumed), in_place=True)
-        return True
+        return note_counted(this, self.rule, args[1])
 
     def computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The operator's results on host tensors."""
