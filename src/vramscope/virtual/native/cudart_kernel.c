@@ -19,19 +19,20 @@ enum { FAT_WRAPPER_MAGIC = 0x466243B1, FAT_CONTAINER_MAGIC = (int)0xBA55ED50, FA
 
 struct module { const struct fat_wrapper *wrapper; int elf, ptx; bool looked; };
 struct kernel { const void *host; const char *name; struct module *module; int dynamic_shared_bytes; };
-static struct kernel *kernels;
-static size_t kernel_count, kernel_room;
+/* In chunks, which never move: another thread may hold a kernel while a library is loaded. */
+#define CHUNK_KERNELS 32768
+#define MOST_CHUNKS 128
+static struct kernel *chunks[MOST_CHUNKS];
+static size_t kernel_count;
 static struct kernel **table;                 /* by host address, open addressing; built when first needed */
 static size_t table_size, table_filled;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The entry that a card takes: the newest code of its own generation that is not newer
  * than it, else the newest PTX that is not (CUDA Programming Guide, "Binary Compatibility"). */
-static void look_into(struct module *module)
+static void read_entries(const struct fat_wrapper *wrapper, int *elf, int *ptx)
 {
     int card = vs_card()->major * 10 + vs_card()->minor;
-    const struct fat_wrapper *wrapper = module->wrapper;
-    module->looked = true;
     if (!wrapper || wrapper->magic != FAT_WRAPPER_MAGIC) return;
     const struct fat_container *container = wrapper->container;
     if (container->magic != (uint32_t)FAT_CONTAINER_MAGIC) return;
@@ -39,17 +40,28 @@ static void look_into(struct module *module)
     while (at + sizeof(struct fat_entry) <= end) {
         const struct fat_entry *entry = (const struct fat_entry *)at;
         int arch = (int)entry->architecture;
-        if (entry->kind == FAT_ELF && arch / 10 == card / 10 && arch <= card && arch > module->elf) module->elf = arch;
-        if (entry->kind == FAT_PTX && arch <= card && arch > module->ptx) module->ptx = arch;
+        if (entry->kind == FAT_ELF && arch / 10 == card / 10 && arch <= card && arch > *elf) *elf = arch;
+        if (entry->kind == FAT_PTX && arch <= card && arch > *ptx) *ptx = arch;
         if (!entry->header_bytes) break;
         at += entry->header_bytes + entry->padded_bytes;
     }
 }
 
+/* Two threads may look at once and find the same; nobody may see "looked" before what was found. */
+static void look_into(struct module *module)
+{
+    int elf = 0, ptx = 0;
+    if (__atomic_load_n(&module->looked, __ATOMIC_ACQUIRE)) return;
+    read_entries(module->wrapper, &elf, &ptx);
+    __atomic_store_n(&module->elf, elf, __ATOMIC_RELAXED);
+    __atomic_store_n(&module->ptx, ptx, __ATOMIC_RELAXED);
+    __atomic_store_n(&module->looked, true, __ATOMIC_RELEASE);
+}
+
 static bool runs_here(struct module *module)
 {
     if (!module) return true;                 /* loaded by the program itself, e.g. Triton's */
-    if (!module->looked) look_into(module);
+    look_into(module);
     return module->elf || module->ptx;
 }
 
@@ -74,6 +86,8 @@ void __cudaRegisterManagedVar(void **module, void **host, char *address, const c
 }
 void __cudaInitManagedRuntime(void **module) { VS_UNUSED(module); }
 
+static struct kernel *kernel_at(size_t i) { return &chunks[i / CHUNK_KERNELS][i % CHUNK_KERNELS]; }
+
 /* Called some 24,000 times while torch is loaded: only notes. */
 void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name, int limit, uint3 *thread, uint3 *block,
                             dim3 *block_size, dim3 *grid_size, int *warp)
@@ -81,17 +95,18 @@ void __cudaRegisterFunction(void **module, const char *host, char *device, const
     VS_UNUSED(device); VS_UNUSED(limit); VS_UNUSED(thread); VS_UNUSED(block);
     VS_UNUSED(block_size); VS_UNUSED(grid_size); VS_UNUSED(warp);
     pthread_mutex_lock(&lock);
-    if (kernel_count == kernel_room) {
-        struct kernel *more = realloc(kernels, (kernel_room * 2 + 32768) * sizeof *more);
-        if (more) { kernels = more; kernel_room = kernel_room * 2 + 32768; table_filled = 0; }
+    size_t chunk = kernel_count / CHUNK_KERNELS;
+    if (chunk < MOST_CHUNKS && !chunks[chunk]) chunks[chunk] = malloc(CHUNK_KERNELS * sizeof **chunks);
+    if (chunk < MOST_CHUNKS && chunks[chunk]) {
+        *kernel_at(kernel_count) = (struct kernel){host, name, (struct module *)module, 0};
+        kernel_count++;
     }
-    if (kernel_count < kernel_room) kernels[kernel_count++] = (struct kernel){host, name, (struct module *)module, 0};
     pthread_mutex_unlock(&lock);
 }
 
 static size_t slot_of(const void *host) { return ((uintptr_t)host >> 4) * UINT64_C(0x9E3779B97F4A7C15) & (table_size - 1); }
 
-/* Enters kernels registered since the last look-up; starts anew where the array has moved. */
+/* Enters kernels registered since the last look-up; starts anew where the table has become too full. */
 static void fill_table(void)
 {
     if (!table_filled || kernel_count * 2 > table_size) {
@@ -103,9 +118,9 @@ static void fill_table(void)
         table_filled = 0;
     }
     for (; table && table_filled < kernel_count; table_filled++) {
-        size_t slot = slot_of(kernels[table_filled].host);
+        size_t slot = slot_of(kernel_at(table_filled)->host);
         while (table[slot]) slot = (slot + 1) & (table_size - 1);
-        table[slot] = &kernels[table_filled];
+        table[slot] = kernel_at(table_filled);
     }
 }
 
