@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ran import Ran
 from vramscope.cards import find_card, outside_of
 from vramscope.virtual.launch import virtual_machine
 
@@ -25,18 +26,8 @@ CACHES = ("HF_HOME", "TORCH_HOME", "YOLO_CONFIG_DIR", "TRITON_CACHE_DIR", "TORCH
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A program that has ended: what it printed, and what it and its children journalled."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-    journal: list[dict[str, object]]
-    peak_used_bytes: list[int]
-
-    def of(self, kind: str) -> list[dict[str, object]]:
-        """The journal's entries of one kind."""
-        return [entry for entry in self.journal if entry["kind"] == kind]
+class Ended(Ran):
+    """A public program that has ended."""
 
     def check(self, how: str = "finished") -> Ended:
         """Itself, if the program ended well and so, met no call that the virtual card lacks, and had its stdout to itself."""

@@ -12,7 +12,10 @@ from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 
-_OURS = str(Path(__file__).parent.parent)
+OURS = str(Path(__file__).parent.parent)
+"""The folder of vramscope itself."""
+LIBRARIES = ("<frozen", *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")), OURS)
+"""How the files of Python, of installed packages and of vramscope begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +27,14 @@ class Line:
 
 
 @cache
-def _foreign(filename: str) -> bool:
+def is_foreign(filename: str) -> bool:
     """Whether a file belongs to a library, to Python or to the recorder rather than to the program."""
-    libraries = tuple(
-        filter(None, (sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")))
-    )
-    return filename.startswith(("<frozen", *libraries, _OURS)) or "site-packages" in filename
+    return filename.startswith(LIBRARIES) or "-packages" in filename
 
 
 def line_of(frame: FrameType | None) -> Line | None:
     """The innermost frame of the user's at or above `frame`; None if there is none."""
-    while frame is not None and _foreign(frame.f_code.co_filename):
+    while frame is not None and is_foreign(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else _line(frame, frame.f_lineno)
 
@@ -51,7 +51,7 @@ def of_error(trace: TracebackType | None) -> str | None:
     """The user's innermost line of a traceback."""
     found = None
     while trace is not None:
-        if not _foreign(trace.tb_frame.f_code.co_filename):
+        if not is_foreign(trace.tb_frame.f_code.co_filename):
             found = _line(trace.tb_frame, trace.tb_lineno).where
         trace = trace.tb_next
     return found
@@ -60,10 +60,10 @@ def of_error(trace: TracebackType | None) -> str | None:
 def _line(frame: FrameType, number: int) -> Line:
     code = frame.f_code
     text = linecache.getline(code.co_filename, number).strip() or None
-    return Line(f"{_shown(code.co_filename)}:{number} in {code.co_name}", text)
+    return Line(f"{shown(code.co_filename)}:{number} in {code.co_name}", text)
 
 
-def _shown(filename: str) -> str:
+def shown(filename: str) -> str:
     """A path below the working folder relative to it, others by their name alone."""
     relative = os.path.relpath(filename)
     return Path(filename).name if relative.startswith("..") else relative

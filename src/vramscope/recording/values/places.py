@@ -4,22 +4,15 @@ Asked for at every read of an assumed value, so it costs a microsecond and remem
 
 from __future__ import annotations
 
-import os
 import sys
-import sysconfig
 from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from vramscope.recording import where
+
 PRINTS: Final = "prints"
 """In the place of a line: torch reads values to print a tensor, which decides nothing."""
-_OURS: Final = str(Path(__file__).parents[2])
-_LIBRARIES: Final = (
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-    _OURS,
-    "<frozen",
-)
 
 
 def here() -> str | None:
@@ -42,7 +35,7 @@ def here() -> str | None:
 def asking() -> FrameType | None:
     """The frame that asked for a value: the nearest one that isn't ours, the program's or a library's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(where.OURS):
         frame = frame.f_back
     return frame
 
@@ -51,13 +44,11 @@ def asking() -> FrameType | None:
 def _kind(file: str) -> str:
     if file.endswith("torch/_tensor_str.py"):
         return PRINTS
-    if file.startswith(_OURS) or "/torch/" in file:
+    if file.startswith(where.OURS) or "/torch/" in file:
         return "torch"
-    return "package" if file.startswith(_LIBRARIES) or "-packages" in file else "program"
+    return "package" if where.is_foreign(file) else "program"
 
 
 @cache
 def _name(file: str, line: int) -> str:
-    """A path below the working folder relative to it, others by their name alone."""
-    relative = os.path.relpath(file)
-    return f"{Path(file).name if relative.startswith('..') else relative}:{line}"
+    return f"{where.shown(file)}:{line}"
