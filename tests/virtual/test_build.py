@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -117,20 +115,12 @@ def test_old_driver_names_mean_the_newest_version():
     assert {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuLinkCreate", "cuLinkAddData"} <= set(symbols.exported(driver)[0])
 
 
-def test_python_and_c_agree_on_the_machine_file():
+def test_python_and_c_agree_on_the_machine_file(tmp_path):
     header = (build.NATIVE / "core" / "machine.h").read_text()
     assert int(re.search(r"VS_MACHINE_MAGIC UINT64_C\((0x[0-9A-Fa-f]+)\)", header)[1], 16) == MAGIC
     assert int(re.search(r"VS_MACHINE_SLOTS (\d+)", header)[1]) == SLOTS
     assert int(re.search(r"VS_MAX_DEVICES (\d+)", (build.NATIVE / "vs.h").read_text())[1]) == MAX_DEVICES
     program = '#include <stdio.h>\n#include "core/machine.h"\nint main(void) { printf("%zu", sizeof(struct vs_machine)); return 0; }'
-    scratch = Path(os.environ.get("PYTEST_TMPDIR", "/tmp")) / f"vs-size-{os.getpid()}"
-    try:
-        subprocess.run(
-            ["cc", f"-I{build.NATIVE}", "-xc", "-", "-o", str(scratch)], input=program, text=True, check=True
-        )
-        assert (
-            int(subprocess.run([str(scratch)], capture_output=True, text=True, check=True).stdout)
-            == MACHINE_BYTES
-        )
-    finally:
-        scratch.unlink(missing_ok=True)
+    scratch = tmp_path / "size"
+    subprocess.run(["cc", f"-I{build.NATIVE}", "-xc", "-", "-o", str(scratch)], input=program, text=True, check=True)
+    assert int(subprocess.run([str(scratch)], capture_output=True, text=True, check=True).stdout) == MACHINE_BYTES

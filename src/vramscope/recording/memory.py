@@ -177,11 +177,8 @@ class Recorder:
             device=device,
             requested_bytes=requested,
             step=self._step,
-            phase="backward" if self._backward_depth else self._phase_now(),
+            phase="backward" if self._backward_depth else self._next_is,
             where=line and line.where,
             line=line and line.text,
             **self._peaks.now(device),
         )
-
-    def _phase_now(self) -> str:
-        return self._next_is if self._next_is == "init" else "forward"

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from vramscope.errors import BuildError
@@ -155,6 +156,7 @@ class _Build:
     def __init__(self, folder: Path, wheel: Wheel, compiler: str) -> None:
         self.folder, self.wheel, self.compiler = folder, wheel, compiler
         self.refused: list[str] = []
+        self.exported = cache(symbols.exported)  # asked for a library's functions, then for their version
         cuda = wheel.cuda.split(".")
         version = int(cuda[0]) * 1000 + int(cuda[1]) * 10
         self.flags = [
@@ -199,7 +201,7 @@ class _Build:
             return symbols.driver_functions(
                 self._cc([*self.flags, "-E", "-P", "-include", "cuda.h", "-x", "c", "/dev/null"])
             )
-        return symbols.exported(self.wheel.libraries[name])[0]
+        return self.exported(self.wheel.libraries[name])[0]
 
     def _link_core(self) -> None:
         objects = [self._compile(source, "core") for source in sorted((NATIVE / "core").glob("*.c"))]
@@ -209,7 +211,7 @@ class _Build:
         soname, extra = DRIVER_SONAMES.get(name, ""), []
         if name in self.wheel.libraries:
             real = self.wheel.libraries[name]
-            soname, extra = real.name, self._version_script(name, symbols.exported(real)[1])
+            soname, extra = real.name, self._version_script(name, self.exported(real)[1])
         if name == "cuda":
             extra = self._old_driver_names(objects)
         needs = ["core"] if name in ("cudart", "nvml") else ["cudart", "core"]

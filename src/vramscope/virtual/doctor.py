@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -42,9 +43,8 @@ class Diagnosis:
         return all(finding.level != "error" for finding in self.findings)
 
 
-def diagnose(python: str | None = None) -> Diagnosis:
+def diagnose() -> Diagnosis:
     """Looks at this Python's torch, its libraries, the compiler and the cache; never raises."""
-    del python  # the stand-ins are those of the Python that runs this
     findings = [_system(), _compiler()]
     wheel = _try(findings, "torch", find_wheel)
     if wheel is not None:
@@ -105,20 +105,16 @@ def _missing(wheel: Wheel, stand_ins: StandIns) -> Iterator[Finding]:
     }
     wanted = _wanted(wheel)
     for name, real in wheel.libraries.items():
-        lacking = sorted(wanted.get(real.name, set()) - have[name])
-        refused = [
-            symbol for symbol in sorted(wanted.get(real.name, set())) if refuses(name, symbol, stand_ins)
-        ]
+        used = sorted(wanted.get(real.name, set()))
+        lacking = [symbol for symbol in used if symbol not in have[name]]
+        refused = [symbol for symbol in used if refuses(name, symbol, stand_ins)]
         if lacking:
-            yield Finding(
-                "error", name, f"no stand-in for {', '.join(lacking)}", "report this with the torch version"
-            )
+            detail = f"no stand-in for {', '.join(lacking)}"
+            yield Finding("error", name, detail, "report this with the torch version")
         elif refused:
             yield Finding("warning", name, f"refused by name if called: {_some(refused)}")
         else:
-            yield Finding(
-                "ok", name, f"all {len(wanted.get(real.name, ()))} functions that torch wants are simulated"
-            )
+            yield Finding("ok", name, f"all {len(used)} functions that torch wants are simulated")
 
 
 def _wanted(wheel: Wheel) -> dict[str, set[str]]:
@@ -138,8 +134,9 @@ def refuses(library: str, symbol: str, stand_ins: StandIns) -> bool:
     return f"{library} {symbol}" in _refused(stand_ins.folder)
 
 
-def _refused(folder: Path) -> set[str]:
-    return set((folder / "refused.txt").read_text().splitlines())
+@cache
+def _refused(folder: Path) -> frozenset[str]:
+    return frozenset((folder / "refused.txt").read_text().splitlines())
 
 
 def _some(names: list[str], most: int = 12) -> str:

@@ -20,7 +20,6 @@ cudaError_t vs_copy(void *dst, const void *src, size_t bytes);
 cudaError_t vs_check_launch(dim3 grid, dim3 block, size_t shared_bytes);
 int vs_blocks_per_sm(int threads, size_t shared_bytes);
 
-/* A capture that a stream takes part in, 0 for none. */
-unsigned long long vs_capture_of(cudaStream_t stream);
+/* Counts a node of the graph that a stream is being captured into, if it is. */
 void vs_count_node(cudaStream_t stream);
 #endif

@@ -131,7 +131,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t waited, unsigne
 }
 
 /* ---- capture --------------------------------------------------------------------------------- */
-unsigned long long vs_capture_of(cudaStream_t handle) { return stream_of(handle)->capture; }
+static unsigned long long capture_of(cudaStream_t handle) { return stream_of(handle)->capture; }
 
 void vs_count_node(cudaStream_t handle)
 {
@@ -140,7 +140,7 @@ void vs_count_node(cudaStream_t handle)
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status)
 {
-    *status = vs_capture_of(handle) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = capture_of(handle) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 
@@ -183,7 +183,7 @@ static cudaError_t capture_info(cudaStream_t handle, enum cudaStreamCaptureStatu
                                 const cudaGraphNode_t **dependencies, size_t *count)
 {
     cudaStreamIsCapturing(handle, status);
-    if (id) *id = vs_capture_of(handle);
+    if (id) *id = capture_of(handle);
     if (graph) *graph = (cudaGraph_t)capturing;
     if (dependencies) *dependencies = NULL;
     if (count) *count = 0;

@@ -67,14 +67,11 @@ void vs_copied_in(void *device_dst, const void *src, size_t bytes);
 void vs_copied_across(void *dst, const void *src, size_t bytes);
 void vs_overwritten(const void *device_dst, size_t bytes);  /* memset, a collective's result ... */
 void vs_kernel_launched(void);                        /* forgets all echoes */
-/* Device to host: prepared answers first (vs_answer), then the echo, else zeros.
- * vs_unprepared_reads() counts the last kind. */
+/* Device to host: prepared answers first (vs_answer), then the echo, else zeros. */
 void vs_read_back(void *dst, const void *device_src, size_t bytes);
 /* Prepares the next reads of at most 8 bytes of this thread (a queue of 64). */
 void vs_answer(int64_t value);
 int vs_answers_left(void);                            /* drops what was not taken; returns how many */
-uint64_t vs_reads(void);                              /* device-to-host copies so far in this process */
-uint64_t vs_unprepared_reads(void);                   /* those of them that gave zeros because nothing was known */
 
 /* ---- time ----------------------------------------------------------------------
  * A virtual clock per stream: libraries that choose by timing (cudnn.benchmark)
