@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vramscope.run.assemble import traces_of
+from vramscope.run.journal import journal_of
+from vramscope.run.trace import Trace
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -18,6 +22,11 @@ class Ran:
     def of(self, kind: str) -> list[dict[str, object]]:
         """The journal's entries of one kind."""
         return [entry for entry in self.journal if entry["kind"] == kind]
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The allocators' histories."""
+        return traces_of(journal_of(self.journal))
 
     def check(self) -> Ran:
         """Itself, if the child ended well; else the test fails with what it printed."""

@@ -9,6 +9,7 @@ Importing this imports neither torch nor anything of ours that is not asked for.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,19 +29,12 @@ _HOMES = {
 
 
 def mark(text: str) -> None:
-    """Writes `text` into the journal of the run that this program is part of; outside of one, nothing."""
-    import json
-    import os
+    """Ends a stage of the program and names it: ``mark("model built")``; outside of vramscope, nothing.
 
-    path = os.environ.get("VRAMSCOPE_JOURNAL")
-    if path is None:
-        return
-    line = json.dumps({"pid": os.getpid(), "kind": "mark", "text": str(text)}) + "\n"
-    journal = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(journal, line.encode())  # one write, so that lines of several processes never mix
-    finally:
-        os.close(journal)
+    The stages are a row each of `vramscope show RUN --stages`."""
+    recorder = sys.modules.get("vramscope.recording.memory")
+    if recorder is not None:
+        recorder.mark(str(text))
 
 
 def __getattr__(name: str) -> Any:

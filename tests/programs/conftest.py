@@ -14,6 +14,10 @@ import pytest
 
 from ran import Ran
 from vramscope.cards import find_card, outside_of
+from vramscope.run.categories import INDEX
+from vramscope.run.curves import live_at, peak_moment
+from vramscope.run.sums import faults_of
+from vramscope.run.trace import Trace
 from vramscope.virtual.launch import virtual_machine
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -23,6 +27,19 @@ WORKSPACES = 2 * 8320 * 1024
 # Nothing is downloaded, and no library writes outside the test's folder.
 QUIET = {"HF_HUB_OFFLINE": "1", "YOLO_OFFLINE": "true", "WANDB_MODE": "disabled", "TOKENIZERS_PARALLELISM": "false"}
 CACHES = ("HF_HOME", "TORCH_HOME", "YOLO_CONFIG_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "MPLCONFIGDIR")
+
+
+def is_explained(trace: Trace) -> bool:
+    """Whether at the peak at most 1 % of the bytes are unknown, and 95 % of the activations know their module.
+
+    Losses and scales that are made outside of modules are allowed a thousandth of all bytes, as in a program
+    without larger activations they are all there is."""
+    live, blocks = live_at(trace, peak_moment(trace)), trace.blocks
+    size, category = blocks.size_bytes[live], blocks.category[live]
+    activation = category == INDEX["activation"]
+    homeless = size[activation & (blocks.module[live] == 0)].sum()
+    few = homeless <= max(0.05 * size[activation].sum(), 0.001 * size.sum())
+    return bool(size[category == INDEX["unknown"]].sum() <= 0.01 * size.sum() and few)
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,9 @@ class Ended(Ran):
         assert not self.unsimulated(), self.unsimulated()
         assert "vramscope" not in self.stdout
         assert [entry["how"] for entry in self.of("end")] == [how]
+        for trace in self.traces:
+            assert faults_of(trace) == []
+            assert is_explained(trace)
         return self
 
     def unsimulated(self) -> list[str]:

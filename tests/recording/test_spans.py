@@ -27,7 +27,8 @@ def test_phases_in_their_order(virtual):
 
     phases = [(s["step"], s["phase"]) for s in ran.of("span")]
     assert phases[:5] == [(1, "init"), (1, "forward"), (1, "backward"), (1, "other"), (1, "optimizer_step")]
-    assert phases[5:9] == [(2, "forward"), (2, "backward"), (2, "other"), (2, "optimizer_step")]
+    assert phases[5:8] == [(2, "other"), (2, "zero_grad"), (2, "other")]
+    assert phases[8:12] == [(2, "forward"), (2, "backward"), (2, "other"), (2, "optimizer_step")]
     assert [s["step"] for s in ran.of("step")] == [1, 2]
     assert ran.of("end")[0]["how"] == "finished"
     assert ran.stdout == "end\n"

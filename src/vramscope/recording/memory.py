@@ -1,8 +1,8 @@
 """What is written down while the program runs: spans between the boundaries of its phases.
 
-Boundaries are few (the first module call, each backward, each optimizer step), so that recording
-costs nothing to speak of, and each is a reading of counters: nothing is allocated on the card.
-"""
+A boundary (an outermost module call after something else, a backward, an optimizer's step, a
+zero_grad, a mark) is a reading of counters, and from it on the allocator's events carry the new
+span's number: nothing is allocated on the card, and nothing is freed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ import functools
 import importlib
 import os
 import sys
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from vramscope.errors import TorchError
 from vramscope.recording import ending, journal, where
+from vramscope.recording.calls import Calls
+from vramscope.recording.garbage import uncollected
+from vramscope.recording.history import History
+from vramscope.recording.labels import Labels
+from vramscope.recording.models import Models
+from vramscope.recording.owners import Owners
 from vramscope.recording.peaks import Peaks
+from vramscope.recording.stacks import Stacks
 
 _recorder: Recorder | None = None
 
@@ -29,11 +37,13 @@ def install(torch: ModuleType) -> None:
     global _recorder
     if _recorder is not None:
         return
+    real = bool(os.environ.get("VRAMSCOPE_REAL"))
     core = ctypes.CDLL(None)
-    if not hasattr(core, "vs_used_bytes"):  # LD_PRELOAD was taken away: there is no virtual card
+    virtual = hasattr(core, "vs_used_bytes")
+    if not (virtual or real):  # LD_PRELOAD was taken away: there is no virtual card
         return
     _refuse_another_torch(torch)
-    _recorder = Recorder(torch, core)
+    _recorder = Recorder(torch, None if real else core)
     journal.write(
         "torch",
         torch=torch.__version__,
@@ -44,7 +54,8 @@ def install(torch: ModuleType) -> None:
         or "default settings",
     )
     _recorder.install()
-    _install_values(torch)
+    if virtual:  # also where it is measured as if it were a real one
+        _install_values(torch)
 
 
 def _refuse_another_torch(torch: ModuleType) -> None:
@@ -63,6 +74,14 @@ def finish() -> None:
         _recorder.finish()
 
 
+def mark(text: str) -> bool:
+    """Ends the span that is open with a mark; False where nothing is recorded."""
+    if _recorder is None or not _recorder.on:
+        return False
+    _recorder.mark(text)
+    return True
+
+
 def _cudnn_version(torch: ModuleType) -> str | None:
     """From the library: ``torch.backends.cudnn.version()`` would look at the card."""
     cudnn = getattr(torch._C, "_cudnn", None)
@@ -76,9 +95,9 @@ def _install_values(torch: ModuleType) -> None:
 
 
 class Recorder:
-    """The state of one process: which step, which phase, and the peaks since the last boundary."""
+    """The state of one process: which step, which phase, and what the events since the last boundary mean."""
 
-    def __init__(self, torch: ModuleType, core: ctypes.CDLL) -> None:
+    def __init__(self, torch: ModuleType, core: ctypes.CDLL | None) -> None:
         self._torch = torch
         self._peaks = Peaks(torch, core)
         self._pid = os.getpid()
@@ -87,48 +106,97 @@ class Recorder:
         self._wanted = int(os.environ.get("VRAMSCOPE_STEPS") or 0)
         self._backward_depth = 0
         self._step = 1
-        self._next_is = "init"
+        self._phase = "init"
         self._finished = False
+        self._span = 0
+        self._stack = 0
+        self._began_us = time.time_ns() // 1000
+        self.on = False
+        """CUDA was started: from here on there is something to record."""
+        self.prefix = "0:"
+        """How the labels of this span begin."""
+        self.labels = Labels(torch)
+        self.models = Models(torch)
+        self._owners = Owners(torch, self.labels, self.models)
+        self._stacks = Stacks()
+        self._history = History(torch, self.labels, self._stacks, core)
+        self._calls = Calls(torch, self)
 
     def install(self) -> None:
         """Hooks that mark the boundaries; those that need CUDA wait until the program starts it."""
-        torch = self._torch
-        torch.cuda._lazy_call(self._cuda_is_here)
+        self._torch.cuda._lazy_call(self._cuda_is_here)
         optimizers = importlib.import_module("torch.optim.optimizer")
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
         optimizers.register_optimizer_step_post_hook(self._step_ended)
         self._watch_backward()
-        self._watch_first_forward()
+        for owner in (optimizers.Optimizer, self._torch.nn.Module):
+            self._watch_zero_grad(owner)
+        self._calls.install()
 
     # -- boundaries ---------------------------------------------------------------------------
-    def boundary(self, ended: str) -> None:
-        """Writes the span since the last boundary, whose phase is known only now that it ends."""
+    @uncollected
+    def begin(self, phase: str, mark: str | None = None) -> None:
+        """Ends the open span, writes it, and begins one of another phase; only where it ends is its peak known."""
         if self._pid != os.getpid():
             return
-        devices = self._peaks.take()
-        if devices:
-            journal.write("span", step=self._step, phase=ended, devices=devices)
+        self._write_span(mark)
+        self._span += 1
+        self._phase = phase
+        self.prefix = f"{self._span}:"
+        self._stack = self._stacks.of_frame(sys._getframe(1))
+        self._began_us = time.time_ns() // 1000
+        if self.on:
+            self.labels.set(self.prefix + "0:0")
 
+    def mark(self, text: str) -> None:
+        """A boundary that the program names itself."""
+        self.begin(self._phase, text)
+
+    def in_backward(self) -> bool:
+        """Whether autograd is running: a module that is called then is recomputed."""
+        return self._backward_depth > 0
+
+    @uncollected
+    def enters(self, module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """An outermost module is called; the label that its thread has again afterwards."""
+        if self._backward_depth == 0 and self._pid == os.getpid():
+            if self._phase == "init":
+                self.models.register_all()
+                self._owners.modules()
+            phase = "forward" if self._torch.is_grad_enabled() else "evaluation"
+            if self._phase != phase:
+                self.begin(phase)
+            self._owners.inputs((*args, *kwargs.values()))
+            self._history.take_if_much()
+        return self.labels.get()
+
+    @uncollected
     def finish(self) -> None:
         """The last span: what follows the last step, or all of a program that only infers."""
         if not self._finished and self._pid == os.getpid():
             self._finished = True
-            self.boundary(self._next_is if self._step == 1 else "other")
+            if self.on:
+                self.models.register_all()
+                self._owners.new_step()
+                self._owners.modules()
+                self._owners.gradients()
+            self.begin("other")  # what is freed from here on is the end of the process
+            self._history.settings()
+            self._history.take()
 
-    def _watch_first_forward(self) -> None:
-        """The first call of a module ends "init"; the watch takes itself off then."""
-        module = self._torch.nn.Module
-        real, is_compiling = module.__call__, self._torch.compiler.is_compiling
-
-        @functools.wraps(real)
-        def first_call(*args: Any, **kwargs: Any) -> Any:
-            if not is_compiling():
-                module.__call__ = real
-                self.boundary("init")
-                self._next_is = "forward"
-            return real(*args, **kwargs)
-
-        module.__call__ = first_call
+    def _write_span(self, mark: str | None) -> None:
+        devices = self._peaks.take()
+        if devices or mark is not None:
+            journal.write(
+                "span",
+                step=self._step,
+                phase=self._phase,
+                devices=devices,
+                number=self._span,
+                mark=mark,
+                stack=self._stack,
+                time_us=self._began_us,
+            )
 
     def _watch_backward(self) -> None:
         graph, autograd = self._torch.autograd.graph, self._torch.autograd
@@ -137,38 +205,86 @@ class Recorder:
         @functools.wraps(real)
         def run_backward(*args: Any, **kwargs: Any) -> Any:
             if self._backward_depth == 0:
-                self.boundary("forward")
+                self.begin("backward")
+                if self.on:
+                    self._calls.tag_roots(args[0])
             self._backward_depth += 1
             try:
                 return real(*args, **kwargs)
             finally:
                 self._backward_depth -= 1
                 if self._backward_depth == 0:
-                    self.boundary("backward")
+                    if self.on:
+                        self._owners.gradients()
+                    self.begin("other")
 
         graph._engine_run_backward = autograd._engine_run_backward = run_backward
 
+    def _watch_zero_grad(self, owner: Any) -> None:
+        real: Callable[..., Any] = owner.zero_grad
+        is_compiling = self._torch.compiler.is_compiling
+
+        @functools.wraps(real)
+        def zero_grad(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or not self.on or self._backward_depth:
+                return real(*args, **kwargs)
+            self.begin("zero_grad")
+            self._owners.new_step()
+            try:
+                return real(*args, **kwargs)
+            finally:
+                self.begin("other")
+
+        owner.zero_grad = zero_grad
+
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._backward_depth == 0:  # an optimizer that steps within backward belongs to it
-            self.boundary("other")
+            self.begin("optimizer_step")
 
+    @uncollected
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """With several optimizers, a step is one of the optimizer that has stepped most."""
         taken = self._steps_taken[optimizer] = self._steps_taken.get(optimizer, 0) + 1
+        if self.on:
+            self._owners.optimizer(optimizer)
+            self._owners.new_step()
         if self._backward_depth == 0:
-            self.boundary("optimizer_step")
+            self.begin("other")
         if taken >= self._step:
-            journal.write("step", step=self._step)
+            journal.write("step", step=self._step, time_us=time.time_ns() // 1000)
+            self._history.step_ended(self._step)
             self._step += 1
             if self._wanted and taken >= self._wanted:
-                self._finished = True
-                ending.stop_after_steps()
+                self._stop()
+
+    def _stop(self) -> None:
+        self._history.settings()
+        self._history.take()
+        self._finished = True
+        ending.stop_after_steps()
 
     # -- once CUDA is there ---------------------------------------------------------------------
     def _cuda_is_here(self) -> None:
         self._peaks.begin()
+        self._history.start()
+        self.on = True
+        self.labels.set(self.prefix + "0:0")
+        for device in range(self._torch.cuda.device_count()):
+            self._write_device(device)
         with contextlib.suppress(RuntimeError):  # backend:cudaMallocAsync has no observers
             self._torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
+
+    def _write_device(self, device: int) -> None:
+        told = self._torch.cuda.get_device_properties(device)
+        journal.write(
+            "device",
+            device=device,
+            name=told.name,
+            memory_bytes=told.total_memory,
+            capability=[told.major, told.minor],
+            sms=told.multi_processor_count,
+            uuid=str(getattr(told, "uuid", "")) or None,
+        )
 
     def _out_of_memory(self, device: int, requested: int, allocated: int, free: int) -> None:
         line = where.current_line()
@@ -177,7 +293,7 @@ class Recorder:
             device=device,
             requested_bytes=requested,
             step=self._step,
-            phase="backward" if self._backward_depth else self._next_is,
+            phase="backward" if self._backward_depth else self._phase,
             where=line and line.where,
             line=line and line.text,
             **self._peaks.now(device),

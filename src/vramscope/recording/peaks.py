@@ -17,11 +17,13 @@ Stats = dict[str, Any]
 class Peaks:
     """The peaks of all devices of this process."""
 
-    def __init__(self, torch: ModuleType, core: ctypes.CDLL) -> None:
+    def __init__(self, torch: ModuleType, core: ctypes.CDLL | None) -> None:
+        """`core` has the virtual card's books; None: a real one, of which NVML tells from outside."""
         self._cuda, self._c = torch.cuda, torch._C
         self._core = core
-        self._core.vs_peak_used_bytes.restype = ctypes.c_uint64
-        self._core.vs_used_by_all_bytes.restype = ctypes.c_uint64
+        if core is not None:
+            for name in ("vs_peak_used_bytes", "vs_used_by_all_bytes", "vs_used_bytes"):
+                getattr(core, name).restype = ctypes.c_uint64
         self._raw_stats = torch._C._cuda_memoryStats
         self._raw_reset = torch._C._cuda_resetPeakMemoryStats
         self._kept: dict[int, Stats] = {}
@@ -43,35 +45,44 @@ class Peaks:
             return []
         return [found for device in range(self._cuda.device_count()) if (found := self._take(device))]
 
-    def now(self, device: int) -> dict[str, int]:
+    def now(self, device: int) -> dict[str, int | None]:
         """What a device holds at this moment."""
         stats = self._raw_stats(device)
         return {
             "allocated_bytes": stats["allocated_bytes"]["all"]["current"],
             "reserved_bytes": stats["reserved_bytes"]["all"]["current"],
-            "used_bytes": self._core.vs_used_by_all_bytes(device),
+            "used_bytes": self._core.vs_used_by_all_bytes(device) if self._core else None,
             "capacity_bytes": self._cuda.get_device_properties(device).total_memory,
         }
 
     def _take(self, device: int) -> dict[str, int] | None:
-        used = self._core.vs_peak_used_bytes(device)
-        if not used:
-            return None
         stats = self._raw_stats(device)
+        used = self._used(device)
+        if used == {} or (used is None and not stats["segment"]["all"]["allocated"]):
+            return None
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
         before = self._span.pop(device, (0, 0))
         self._keep(device, stats)
         self._raw_reset(device)
-        self._core.vs_reset_peak_used(device)
         return {
             "device": device,
             "peak_allocated_bytes": max(allocated["peak"], before[0]),
             "peak_reserved_bytes": max(reserved["peak"], before[1]),
             "allocated_bytes": allocated["current"],
             "reserved_bytes": reserved["current"],
-            "peak_used_bytes": used,
+            **(used or {}),
             "retries": self._retries(device, stats),
         }
+
+    def _used(self, device: int) -> dict[str, int] | None:
+        """What the process held on a virtual card in all, at most and now; {} if it held nothing, None: not told."""
+        if self._core is None:
+            return None
+        peak, now = self._core.vs_peak_used_bytes(device), self._core.vs_used_bytes(device)
+        if not peak:
+            return {}
+        self._core.vs_reset_peak_used(device)
+        return {"peak_used_bytes": peak, "used_bytes": now}
 
     def _retries(self, device: int, stats: Stats) -> int:
         """How often within the span the allocator had to give its cache back to find room."""

@@ -14,7 +14,11 @@ from types import FrameType, TracebackType
 
 OURS = str(Path(__file__).parent.parent)
 """The folder of vramscope itself."""
-LIBRARIES = ("<frozen", *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")), OURS)
+LIBRARIES = (
+    "<frozen",
+    *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")),
+    OURS,
+)
 """How the files of Python, of installed packages and of vramscope begin."""
 
 
@@ -30,6 +34,14 @@ class Line:
 def is_foreign(filename: str) -> bool:
     """Whether a file belongs to a library, to Python or to the recorder rather than to the program."""
     return filename.startswith(LIBRARIES) or "-packages" in filename
+
+
+def within_libraries(filename: str) -> str:
+    """A library's file from the folder on that it is installed in: ``torch/nn/functional.py``."""
+    for folder in sorted(filter(None, LIBRARIES), key=len, reverse=True):
+        if filename.startswith(folder + os.sep):
+            return filename[len(folder) + 1 :]
+    return filename.rpartition("-packages" + os.sep)[2]
 
 
 def line_of(frame: FrameType | None) -> Line | None:

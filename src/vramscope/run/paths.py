@@ -15,8 +15,11 @@ _PACKAGES = re.compile(r"(?:/[^\s:\"']+)?/(?:site|dist)-packages/")
 
 
 def without_folders(journal: Journal, folder: str) -> Journal:
-    """The journal with every path in it made shorter."""
-    entries = tuple(_mapped(entry, lambda words: shorter_paths(words, folder)) for entry in journal.entries)
+    """The journal with every path in it made shorter; columns of events are long, and hold none."""
+    entries = tuple(
+        entry if entry["kind"] == "events" else _mapped(entry, lambda words: shorter_paths(words, folder))
+        for entry in journal.entries
+    )
     return dataclasses.replace(journal, entries=entries)
 
 

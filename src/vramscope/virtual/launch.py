@@ -112,16 +112,15 @@ def launch(
         environment=environment,
     ) as (machine, variables):
         began = time.monotonic()
-        status = _wait([python or sys.executable, *program.command()], variables)
+        status = wait_for(subprocess.Popen([python or sys.executable, *program.command()], env=variables))
         return Finished(status, machine.journal(), machine.peak_used_bytes(devices), time.monotonic() - began)
 
 
 def _loading(wheel: Wheel, stand_ins: StandIns, preload: str, given: Mapping[str, str]) -> dict[str, str]:
     """What makes a process and its children load the stand-ins and the recorder."""
-    path = [str(SITE), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
     return {
         "LD_PRELOAD": ":".join(filter(None, (preload, given.get("LD_PRELOAD")))),
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": recorded_path(given),
         "VRAMSCOPE_CUDNN": str(wheel.libraries["cudnn"]),
         "VRAMSCOPE_TORCH": wheel.torch,
         # Triton links kernels' launchers to the driver and looks for its file.
@@ -130,6 +129,11 @@ def _loading(wheel: Wheel, stand_ins: StandIns, preload: str, given: Mapping[str
         # stopped (torch/csrc/autograd/engine.cpp, Engine::stop); there is no work to wait for.
         "TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT": given.get("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0"),
     }
+
+
+def recorded_path(given: Mapping[str, str]) -> str:
+    """The text of PYTHONPATH with which every Python starts the recorder before its program."""
+    return os.pathsep.join([str(SITE), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))])
 
 
 @contextlib.contextmanager
@@ -144,13 +148,12 @@ def _preloadable(stand_ins: StandIns) -> Iterator[str]:
         yield ":".join(str(link / path.name) for path in stand_ins.preload)
 
 
-def _wait(command: list[str], variables: dict[str, str]) -> int:
-    """Runs a command to its end.
+def wait_for(child: subprocess.Popen[bytes]) -> int:
+    """Waits for a program's end; its status as subprocess gives it.
 
     Ctrl-C reaches the program by itself, and it decides what that means; who asks us to end is
     asking for the program's end, whose report then follows.
     """
-    child = subprocess.Popen(command, env=variables)
 
     def hand_on(number: int, _frame: object) -> None:
         child.send_signal(number)

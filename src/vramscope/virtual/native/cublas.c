@@ -30,6 +30,13 @@ cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t *
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int target) { of(handle)->sm_target = target; return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int *target) { *target = of(handle)->sm_target; return CUBLAS_STATUS_SUCCESS; }
 
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
+{
+    VS_UNUSED(handle); VS_UNUSED(bytes);
+    vs_used_as(VS_WORKSPACE, workspace);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version) { VS_UNUSED(handle); *version = CUBLAS_VERSION; return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {

@@ -148,7 +148,10 @@ cudaError_t vs_copy(void *dst, const void *src, size_t bytes)
     VS_CONTEXT();
     bool to_device = vs_is_device_pointer(dst), from_device = vs_is_device_pointer(src);
     if (to_device && from_device) vs_copied_across(dst, src, bytes);
-    else if (to_device) vs_copied_in(dst, src, bytes);
+    else if (to_device) {
+        vs_used_as(VS_INPUT, dst);
+        vs_copied_in(dst, src, bytes);
+    }
     else if (from_device) vs_read_back(dst, src, bytes);
     else memmove(dst, src, bytes);
     return cudaSuccess;

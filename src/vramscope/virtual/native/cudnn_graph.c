@@ -190,6 +190,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle, cudnnBac
 {
     struct descriptor *descriptor = handle;
     if (!descriptor) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (name == CUDNN_ATTR_VARIANT_PACK_WORKSPACE && count > 0 && value) descriptor->workspace = *(void *const *)value;
     if (!descriptor->real || type == CUDNN_TYPE_HANDLE) return CUDNN_STATUS_SUCCESS;
     if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR && value) return set_parts(descriptor, name, count, value);
     cudnnStatus_t status = real_cudnn()->set(descriptor->real->handle, name, type, count, value);

@@ -71,6 +71,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     void *saved_mean, void *saved_variance, cudnnActivationDescriptor_t activation, void *workspace,
     size_t workspace_bytes, void *reserve, size_t reserve_bytes)
 {
+    vs_used_as(VS_WORKSPACE, workspace);
     return pass_over(handle, x_descriptor, 3);
 }
 
@@ -93,6 +94,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     const void *saved_variance, cudnnActivationDescriptor_t activation, void *workspace, size_t workspace_bytes,
     void *reserve, size_t reserve_bytes)
 {
+    vs_used_as(VS_WORKSPACE, workspace);
     return pass_over(handle, x_descriptor, 5);
 }
 

@@ -117,12 +117,12 @@ static void notice_search(const struct descriptor *plan)
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t variant_pack)
 {
-    struct descriptor *plan = plan_handle;
-    VS_UNUSED(variant_pack);
+    struct descriptor *plan = plan_handle, *given = variant_pack;
     if (!plan || !plan->finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
     if (!atomic_load_explicit(&plan->executed, memory_order_relaxed) && !atomic_exchange(&plan->executed, true))
         listing_forget(plan);
     notice_search(plan);
+    if (given) vs_used_as(VS_WORKSPACE, given->workspace);
     vs_kernel_launched();
     vs_elapse(cudnn_stream(handle), plan->seconds);
     return CUDNN_STATUS_SUCCESS;

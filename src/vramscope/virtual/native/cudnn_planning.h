@@ -12,7 +12,7 @@ struct real_descriptor { atomic_int users; cudnnBackendDescriptor_t handle; };
 
 struct descriptor {
     cudnnBackendDescriptorType_t type;
-    struct real_descriptor *real;      /* NULL: a variant pack, which holds nothing that we need, or forgotten */
+    struct real_descriptor *real;      /* NULL: a variant pack, or forgotten */
     struct work work;                  /* of the tensor, operation, graph, configuration or plan */
     int rank;                          /* of a configuration or plan: see struct plan_notes */
     int64_t elements, leading;         /* of a tensor: how many there are, and its first dimension */
@@ -23,6 +23,7 @@ struct descriptor {
     int64_t workspace_bytes;           /* of a plan */
     double seconds;                    /* of a plan: how long one execution takes */
     bool finalized, built;             /* of a plan: built = the installed library has compiled it */
+    void *workspace;                   /* of a variant pack */
     atomic_bool executed;              /* of a plan */
 };
 struct real_descriptor *real_retain(struct real_descriptor *real);

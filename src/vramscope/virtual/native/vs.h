@@ -73,6 +73,13 @@ void vs_read_back(void *dst, const void *device_src, size_t bytes);
 void vs_answer(int64_t value);
 int vs_answers_left(void);                            /* drops what was not taken; returns how many */
 
+/* ---- uses ----------------------------------------------------------------------
+ * What a library was given an address for, in order; the last 65,536 are kept. */
+enum { VS_WORKSPACE, VS_COMMUNICATION, VS_INPUT };    /* VS_INPUT: a copy from the host went there */
+struct vs_use { uint64_t address; int64_t time_us; int32_t device, kind; };
+void vs_used_as(int kind, const void *address);       /* NULL and host addresses are left out */
+int vs_take_uses(struct vs_use *out, int room);       /* the oldest first; each is told once */
+
 /* ---- time ----------------------------------------------------------------------
  * A virtual clock per stream: libraries that choose by timing (cudnn.benchmark)
  * see the duration that the executed work is modelled to take. */

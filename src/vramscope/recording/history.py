@@ -1,0 +1,238 @@
+"""The allocator's own history, taken over into the run's journal piece by piece.
+
+torch writes every event of its caching allocator into a ring (`_record_memory_history`), with the
+Python stack and the label of the thread.  It is read at steps' ends, written to the journal as columns
+(base64 of little-endian arrays: 45 bytes an event) and cleared, so that a process that is killed has
+lost no more than the step it was in."""
+
+from __future__ import annotations
+
+import base64
+import bisect
+import ctypes
+from array import array
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from vramscope.recording import journal
+from vramscope.recording.garbage import uncollected
+from vramscope.recording.labels import Labels
+from vramscope.recording.stacks import Stacks
+
+MOST_EVENTS = 8_000_000
+"""After so many the history ends, and the report says so: they fill some 400 MB of the journal."""
+PATIENCE = 20_000
+"""So many events may wait: reading costs most per reading where there are few."""
+ACTIONS = (
+    "alloc",
+    "free_requested",
+    "free_completed",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "segment_unmap",
+    "snapshot",
+    "oom",
+    "annotate",
+)
+_NUMBERS = {name: number for number, name in enumerate(ACTIONS)}
+_ASKING = (0, 3, 5, 8)
+"""The actions whose stack is kept: alloc, segment_alloc, segment_map, oom."""
+
+
+USES = ("workspace", "communication", "input")
+"""The kinds of a use, in the order of vs.h."""
+
+
+class _Use(ctypes.Structure):
+    """struct vs_use of virtual/native/vs.h."""
+
+    _fields_ = (
+        ("address", ctypes.c_uint64),
+        ("time_us", ctypes.c_int64),
+        ("device", ctypes.c_int32),
+        ("kind", ctypes.c_int32),
+    )
+
+
+class History:
+    """Starts torch's history, and moves what it holds into the journal."""
+
+    def __init__(self, torch: ModuleType, labels: Labels, stacks: Stacks, core: ctypes.CDLL | None) -> None:
+        self._torch, self._labels, self._core = torch, labels, core
+        self._record: Callable[..., None] = torch._C._cuda_record_memory_history
+        self._snapshot: Callable[..., dict[str, Any]] = torch._C._cuda_memorySnapshot
+        self._stacks = stacks
+        self._contexts: dict[str, int] = {"": 0}
+        self._streams: dict[int, int] = {0: 0}
+        self._pools: dict[tuple[int, int], int] = {(0, 0): 0}
+        self._seen = 0
+        self._asked = 0
+        self._made_before = 0
+        self._shared_from: dict[int, int] | None = None
+        """The program records itself: nothing is cleared, and so many entries per device were taken."""
+        self.on = False
+
+    def start(self) -> None:
+        """From here on every event is kept; CUDA has just been started."""
+        memory = self._torch.cuda.memory
+        try:
+            memory._record_memory_history("all", context="alloc", stacks="python", max_entries=1 << 40)
+        except (RuntimeError, TypeError) as error:  # another allocator backend, or a torch before 2.1
+            journal.write("unrecorded", what="the allocator's history", note=str(error).partition("\n")[0])
+            return
+        self.on = True
+        self._torch._C._cuda_record_memory_history = self._program_records
+
+    @uncollected
+    def take(self) -> None:
+        """Writes what the history holds, and empties it."""
+        if not self.on:
+            return
+        self._take_uses()
+        self._stacks.begin()
+        snapshot = self._snapshot(None) if self._labels.native else self._snapshot()
+        for device, trace in enumerate(snapshot["device_traces"]):
+            if self._shared_from is not None:
+                before, self._shared_from[device] = self._shared_from.get(device, 0), len(trace)
+                trace = trace[before:]
+            if trace:
+                self._write(device, trace)
+        if self._seen == 0:
+            return
+        self._made_before = self._made()
+        if self._shared_from is None:
+            self._clear()
+        if self._seen > MOST_EVENTS:
+            self._end()
+
+    def _take_uses(self) -> None:
+        """What libraries used memory for, as the virtual card's stand-ins noted it; a real card has none."""
+        if self._core is None:
+            return
+        room = (_Use * 4096)()
+        found: list[tuple[int, str, int, int]] = []
+        while count := self._core.vs_take_uses(room, len(room)):
+            found += [(use.device, USES[use.kind], use.address, use.time_us) for use in room[:count]]
+        if found:
+            journal.write("uses", uses=found)
+
+    def take_if_much(self) -> None:
+        """Takes what waits if it is much; asked for often, looked at rarely."""
+        self._asked += 1
+        if self._asked % 64 == 0 and self._waiting() > PATIENCE:
+            self.take()
+
+    def step_ended(self, step: int) -> None:
+        """The first steps' events are taken at once, as most runs have no more of them; then by the many."""
+        if step <= 3 or self._waiting() > PATIENCE:
+            self.take()
+
+    def _waiting(self) -> int:
+        """About as many events as have come since the last reading: an allocation is three of them."""
+        if not self.on:
+            return 0
+        return 3 * (self._made() - self._made_before)
+
+    def _made(self) -> int:
+        """How many allocations the current device has seen."""
+        stats = self._torch.cuda.memory_stats_as_nested_dict()
+        return int(stats.get("allocation", {}).get("all", {}).get("allocated", 0))
+
+    @uncollected
+    def settings(self) -> None:
+        """Writes the allocator's settings, which a replay of its decisions needs."""
+        if self.on:
+            snapshot = self._snapshot(None) if self._labels.native else self._snapshot()
+            journal.write("settings", settings=snapshot.get("allocator_settings", {}))
+
+    def _clear(self) -> None:
+        memory = self._torch.cuda.memory
+        self._torch._C._cuda_record_memory_history = self._record
+        memory._record_memory_history(
+            "all", context="alloc", stacks="python", max_entries=1 << 40, clear_history=True
+        )
+        self._torch._C._cuda_record_memory_history = self._program_records
+
+    def _end(self) -> None:
+        self.on = False
+        self._torch._C._cuda_record_memory_history = self._record
+        self._torch.cuda.memory._record_memory_history(None)
+        journal.write(
+            "unrecorded",
+            what="the rest of the allocator's history",
+            note=f"it ends after {self._seen} events",
+        )
+
+    def _program_records(self, enabled: str | None, *args: Any, **kwargs: Any) -> None:
+        """The program starts or ends a history of its own: ours is taken over first, and goes on after."""
+        self.take()
+        self._record(enabled, *args, **kwargs)
+        if enabled is None:
+            self._shared_from = None
+            self._clear()
+        else:
+            self._shared_from = {}
+
+    # -- one device's events as columns ---------------------------------------------------------
+    def _write(self, device: int, trace: Sequence[dict[str, Any]]) -> None:
+        self._seen += len(trace)
+        actions = [_NUMBERS.get(each["action"], 7) for each in trace]
+        columns = {
+            "action": bytes(actions),
+            "address": array("Q", [each.get("addr", 0) for each in trace]).tobytes(),
+            "size": array("q", [each.get("size", 0) for each in trace]).tobytes(),
+            "time": array("q", [each["time_us"] for each in trace]).tobytes(),
+            "stream": self._numbered(self._streams, [each["stream"] for each in trace]),
+            "pool": self._numbered(self._pools, [each.get("pool_id", (0, 0)) for each in trace]),
+            "stack": array("i", map(self._stack, actions, trace)).tobytes(),
+            "context": self._context_column(actions, trace),
+        }
+        packed = {name: base64.b64encode(data).decode("ascii") for name, data in columns.items()}
+        notes = [
+            (index, each["user_metadata"])
+            for index, (action, each) in enumerate(zip(actions, trace, strict=True))
+            if action == 9
+        ]
+        journal.write(
+            "events",
+            device=device,
+            count=len(trace),
+            streams=list(self._streams),
+            pools=list(self._pools),
+            annotations=notes,
+            **packed,
+        )
+
+    def _numbered(self, known: dict[Any, int], values: list[Any]) -> bytes:
+        for value in set(values) - known.keys():
+            known[value] = len(known)
+        return array("i", map(known.__getitem__, values)).tobytes()
+
+    def _context_column(self, actions: Sequence[int], trace: Sequence[dict[str, Any]]) -> bytes:
+        if self._labels.native:
+            texts = [
+                each["user_metadata"] if action != 9 else ""
+                for action, each in zip(actions, trace, strict=True)
+            ]
+        else:
+            texts = self._by_time([each["time_us"] for each in trace])
+        new = set(texts) - self._contexts.keys()
+        for text in sorted(new):
+            self._contexts[text] = len(self._contexts)
+        if new:
+            journal.write("contexts", contexts={self._contexts[text]: text for text in new})
+        return array("i", map(self._contexts.__getitem__, texts)).tobytes()
+
+    def _by_time(self, times: Sequence[int]) -> list[str]:
+        """For a torch that keeps no labels: the one that was set last before each event."""
+        log = self._labels.log
+        begins = [begin for begin, _ in log]
+        found = [log[place - 1][1] if (place := bisect.bisect_right(begins, time)) else "" for time in times]
+        del log[:-1]
+        return found
+
+    def _stack(self, action: int, entry: dict[str, Any]) -> int:
+        frames = entry["frames"] if action in _ASKING else ()
+        return self._stacks.of_entry(frames) if frames else 0
