@@ -16,13 +16,15 @@ import vramscope
 from vramscope.errors import UnknownCardError, UsageError
 from vramscope.run.collect import build_report
 from vramscope.run.function import function_name, write_call
+from vramscope.run.journal import Entry, Journal, integer, text
 from vramscope.run.paths import shorter_paths, without_folders
-from vramscope.run.report import UNLIMITED_BYTES, Outside, Report
-from vramscope.run.store import Run
+from vramscope.run.report import UNLIMITED_BYTES, CardFigures, Outside, Report
 from vramscope.units import parse_size
 
 if TYPE_CHECKING:
     from vramscope.cards import Card
+    from vramscope.real.nvml import RealCard
+    from vramscope.run.run import Run
     from vramscope.virtual.launch import Program
 
 DEFAULT_CARD = "rtx-4090"
@@ -79,7 +81,7 @@ def predict(
         environment,
     )
     if isinstance(target, (str, os.PathLike)):
-        return run_program(script(target, arguments), setting).report
+        return report_of(script(target, arguments), setting)
     return _predict_function(target, arguments, setting)
 
 
@@ -98,13 +100,11 @@ def script(path: str | os.PathLike[str], arguments: Sequence[str] = ()) -> Progr
 def run_program(program: Program, setting: Setting) -> Run:
     """Runs the program under the setting; the report and the journal that it was made from."""
     from vramscope.cards import outside_of
+    from vramscope.run.assemble import traces_of
+    from vramscope.run.run import PREDICTED, Run
     from vramscope.virtual.launch import launch
 
-    if "VRAMSCOPE_JOURNAL" in os.environ:
-        raise UsageError(
-            "a program that is being predicted asked for a prediction itself; "
-            'in a script, put the call under `if __name__ == "__main__":`'
-        )
+    _refuse_nested("predicted")
     environment = os.environ if setting.environment is None else setting.environment
     outside = outside_of(setting.card, eager=environment.get("CUDA_MODULE_LOADING", "").upper() == "EAGER")
     finished = launch(
@@ -117,12 +117,11 @@ def run_program(program: Program, setting: Setting) -> Run:
         assume=setting.assume,
         environment=setting.environment,
     )
-    folder = _folder(program)
-    journal = without_folders(finished.journal, folder)
+    journal, history = _split(finished.journal, program)
     report = build_report(
         journal,
         setting.card,
-        program=tuple(shorter_paths(word, folder) for word in _words(program)),
+        program=_shown(program),
         gpus=setting.gpus,
         capacity_bytes=_capacity(setting),
         outside=_reported(outside),
@@ -130,7 +129,68 @@ def run_program(program: Program, setting: Setting) -> Run:
         machine_peaks=finished.peak_used_bytes,
         vramscope=vramscope.__version__,
     )
-    return Run(report, journal)
+    return Run(report, journal, traces_of(history), PREDICTED, " ".join(report.program))
+
+
+def measure(
+    target: str | os.PathLike[str] | Callable[[], object],
+    *,
+    steps: int | Literal["all"] | None = DEFAULT_STEPS,
+    arguments: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Report:
+    """Runs a program on this machine's GPU and reports the memory it took; `predict` without the virtual card.
+
+    The arguments are those of `predict`.  Raises NoGpuError where there is no card."""
+    wanted = steps_of(steps)
+    if isinstance(target, (str, os.PathLike)):
+        report = measure_program(script(target, arguments), wanted, environment).report
+    else:
+        with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
+            call = script(write_call(target, Path(folder)), arguments)
+            report = measure_program(call, wanted, environment).report
+    assert report is not None
+    return report
+
+
+def measure_program(
+    program: Program, steps: int | None = DEFAULT_STEPS, environment: Mapping[str, str] | None = None
+) -> Run:
+    """Runs the program on the real card; what the recorder and NVML saw of it."""
+    from vramscope.real.launch import measure as launch_measured
+    from vramscope.run.assemble import traces_of
+    from vramscope.run.measured import device_cards, devices_of, entries_of, totals_of, with_totals
+    from vramscope.run.run import MEASURED, Run
+
+    _refuse_nested("measured", environment)
+    finished = launch_measured(program, steps=steps, environment=environment)
+    journal, history = _split(finished.journal, program)
+    traces = traces_of(history)
+    cards = device_cards(journal, {card.uuid.removeprefix("GPU-"): card.index for card in finished.cards})
+    totals = totals_of(finished.samples, traces, cards, finished.looks)
+    devices = devices_of(journal)
+    card = _measured_card(devices, finished.cards)
+    report = build_report(
+        with_totals(journal, totals.outside.bytes),
+        card,
+        timed=True,
+        program=_shown(program),
+        gpus=max(len(devices), 1),
+        capacity_bytes=card.memory_bytes,
+        outside=totals.outside,
+        status=finished.status,
+        machine_peaks=[totals.peaks.get(number, 0) for number in range(len(devices))],
+        vramscope=vramscope.__version__,
+    )
+    kept = replace(journal, entries=(*journal.entries, *entries_of(finished.samples)))
+    return Run(report, kept, traces, MEASURED, " ".join(report.program))
+
+
+def report_of(program: Program, setting: Setting) -> Report:
+    """The report alone of `run_program`."""
+    report = run_program(program, setting).report
+    assert report is not None  # only imported snapshots have none
+    return report
 
 
 def card_named(name: str | None) -> Card:
@@ -139,7 +199,7 @@ def card_named(name: str | None) -> Card:
 
     if name is not None:
         return find_card(name)
-    from vramscope.virtual.real import real_card_name
+    from vramscope.real.nvml import real_card_name
 
     real = real_card_name()
     if real is not None:
@@ -195,10 +255,50 @@ def assumptions(assume: str | Mapping[str, object] | Sequence[str] | None) -> st
     return text
 
 
+def _refuse_nested(what: str, environment: Mapping[str, str] | None = None) -> None:
+    if "VRAMSCOPE_JOURNAL" in (os.environ if environment is None else environment):
+        raise UsageError(
+            f"a program that runs under vramscope asked to be {what} itself; "
+            'in a script, put the call under `if __name__ == "__main__":`'
+        )
+
+
+def _split(journal: Journal, program: Program) -> tuple[Journal, Journal]:
+    """The journal that a Run keeps and the history that its traces are made from, without this machine's paths."""
+    from vramscope.run.assemble import split
+
+    folder = _folder(program)
+    short, long = split(journal)
+    return without_folders(short, folder), without_folders(long, folder)
+
+
+def _shown(program: Program) -> tuple[str, ...]:
+    folder = _folder(program)
+    return tuple(shorter_paths(word, folder) for word in _words(program))
+
+
+def _measured_card(devices: Sequence[Entry], cards: Sequence[RealCard]) -> CardFigures:
+    """The card as the program's torch described it; as NVML does, for a program that used none."""
+    told = devices[0] if devices else {}
+    name = text(told, "name") or cards[0].name
+    major, minor = told.get("capability") or (0, 0)
+    memory = integer(told, "memory_bytes") or cards[0].memory_bytes
+    return CardFigures(_card_id(name), name, memory, (major, minor), integer(told, "sms") or 0)
+
+
+def _card_id(name: str) -> str:
+    from vramscope.cards import find_card
+
+    try:
+        return find_card(name).id
+    except UnknownCardError:
+        return name.lower().replace(" ", "-")
+
+
 def _predict_function(function: Callable[[], object], arguments: Sequence[str], setting: Setting) -> Report:
     with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
         call = script(write_call(function, Path(folder)), arguments)
-        report = run_program(call, setting).report
+        report = report_of(call, setting)
     return replace(report, program=(f"{function_name(function)}()", *arguments))
 
 

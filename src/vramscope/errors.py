@@ -5,6 +5,7 @@ VramscopeError                exit status 2
 │   ├── UnknownCardError      no such card in the catalogue
 │   └── SizeError             a size that cannot be read
 ├── PlatformError             not Linux, or no memfd: the virtual card cannot be here
+├── NoGpuError                no NVIDIA GPU to measure on
 ├── TorchError                the installed torch cannot be put on a virtual card
 ├── BuildError                the stand-ins cannot be compiled or kept
 ├── CardError                 a card's figures are missing or nonsense
@@ -47,6 +48,10 @@ class SizeError(UsageError):
 
 class PlatformError(VramscopeError):
     """The system is one on which no virtual card can be made."""
+
+
+class NoGpuError(VramscopeError):
+    """This machine has no NVIDIA GPU, or its driver does not answer."""
 
 
 class TorchError(VramscopeError):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -46,7 +44,7 @@ class PaperMachine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> PaperMachine:
     paper = PaperMachine()
     monkeypatch.setattr("vramscope.virtual.launch.launch", paper.launch)
-    monkeypatch.setitem(sys.modules, "vramscope.virtual.real", _module(real_card_name=lambda: paper.real))
+    monkeypatch.setattr("vramscope.real.nvml.real_card_name", lambda: paper.real)
     monkeypatch.setattr("vramscope.cards.outside_of", lambda card, eager=False: builders.OUTSIDE)
     monkeypatch.delenv("VRAMSCOPE_JOURNAL", raising=False)
     return paper
@@ -77,9 +75,3 @@ def vramscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         return Ran(status, *capsys.readouterr())
 
     return run
-
-
-def _module(**names: Any) -> ModuleType:
-    module = ModuleType("paper")
-    vars(module).update(names)
-    return module

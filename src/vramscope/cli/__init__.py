@@ -6,6 +6,7 @@ Exit status: the program's own for `predict`; 2 wrong usage or nothing to predic
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -16,8 +17,8 @@ import vramscope
 from vramscope.cli.console import say, silence
 from vramscope.errors import VramscopeError
 
-VERBS = ("predict", "show", "gpus", "doctor")
-"""Each is the command of its name in the module of its name."""
+VERBS = ("predict", "measure", "show", "explain", "diff", "export", "import", "gpus", "doctor")
+"""Each is the command of its name in the module of its name; Python's own words get a `_` there."""
 INTERRUPTED = 130
 NOBODY_READS = 141
 """128 + SIGPIPE, as a shell has it."""
@@ -34,7 +35,8 @@ class LazyGroup(click.Group):
         """The verb of that name, None if there is none."""
         if cmd_name not in VERBS:
             return None
-        command = getattr(importlib.import_module(f"vramscope.cli.{cmd_name}"), cmd_name)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = getattr(importlib.import_module(f"vramscope.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

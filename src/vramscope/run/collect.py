@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from vramscope.run import ending, peaks
@@ -46,15 +47,19 @@ def build_report(
     status: int,
     machine_peaks: Sequence[int] | None = None,
     vramscope: str | None = None,
+    timed: bool = False,
 ) -> Report:
     """The report of one run.
 
     `capacity_bytes` is the virtual card's memory, None if it was unlimited: then the need is held against
     the memory that the real card has.  `status` is the program's, negative for a signal.
+    `timed`: steps have a duration, as on a real card they do.
     `machine_peaks` are, per card, the most bytes that all processes together held."""
     samples = peaks.samples_of(journal)
     lead = peaks.leading(samples)
-    steps = peaks.steps_of(lead, peaks.complete_steps(journal, lead[0].pid if lead else None))
+    lead_pid = lead[0].pid if lead else None
+    seconds = step_seconds(journal, lead_pid) if timed else {}
+    steps = peaks.steps_of(lead, peaks.complete_steps(journal, lead_pid), seconds)
     devices = peaks.device_peaks(samples, machine_peaks)
     overall = peaks.peaks_of(devices)
     stopped = ending.stopped_of(journal, status)
@@ -84,6 +89,18 @@ def build_report(
         retries=peaks.retries_of(journal),
         damaged_lines=journal.damaged + journal.torn,
     )
+
+
+def step_seconds(journal: Journal, pid: int | None) -> dict[int, float]:
+    """How long each step of a process took, from the one before; the first has none before it."""
+    ends = [
+        (number, time_us)
+        for entry in journal.of("step")
+        if entry["pid"] == pid
+        and (number := integer(entry, "step")) is not None
+        and (time_us := integer(entry, "time_us")) is not None
+    ]
+    return {number: (end - begin) / 1e6 for (_, begin), (number, end) in pairwise(ends)}
 
 
 def figures_of(card: CardLike) -> CardFigures:

@@ -6,8 +6,8 @@ process total is that of all processes on a card, as nvidia-smi shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from vramscope.run.journal import Journal, integer, objects, text
 from vramscope.run.report import DevicePeaks, Highest, Peaks, Retry, Step
@@ -98,11 +98,16 @@ def highest_of(samples: Sequence[Sample], devices: Sequence[DevicePeaks]) -> Hig
     return Highest(top.phase, top.step, top.device)
 
 
-def steps_of(samples: Sequence[Sample], complete: set[int]) -> tuple[Step, ...]:
-    """One process's samples, by step; `complete` are the steps that came to their end."""
+def steps_of(
+    samples: Sequence[Sample], complete: set[int], seconds: Mapping[int, float]
+) -> tuple[Step, ...]:
+    """One process's samples, by step; `complete` are the steps that came to their end, `seconds` their times."""
     numbers = sorted({sample.step for sample in samples if sample.step is not None})
     return tuple(
-        _step(number, [sample for sample in samples if sample.step == number], number in complete)
+        replace(
+            _step(number, [sample for sample in samples if sample.step == number], number in complete),
+            seconds=seconds.get(number),
+        )
         for number in numbers
     )
 

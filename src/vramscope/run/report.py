@@ -92,6 +92,8 @@ class Step:
     peaks: Peaks
     phase: str
     """Where allocated was highest."""
+    seconds: float | None = None
+    """From the end of the step before to this one's, on the host's clock; None: not measured, or the first."""
 
 
 @dataclass(frozen=True, slots=True)
