@@ -41,7 +41,7 @@ class Calls:
         torch, recorder, here = self._torch, self._recorder, self._here
         module_class = torch.nn.Module
         real, is_compiling = module_class.__call__, torch.compiler.is_compiling
-        grad_enabled, autocast = torch.is_grad_enabled, torch.is_autocast_enabled
+        grad_enabled, any_autocast = torch.is_grad_enabled, torch._C._is_any_autocast_enabled
         number_of = recorder.models.number_of
 
         @functools.wraps(real)
@@ -53,7 +53,7 @@ class Calls:
             outside = recorder.enters(module, args, kwargs) if outermost else recorder.prefix + stack[-1]
             grad = grad_enabled()
             number = number_of(module, stack[-1] if stack else None)
-            flags = (GRAD if grad else 0) | (AUTOCAST if autocast("cuda") else 0)
+            flags = (GRAD if grad else 0) | (AUTOCAST if any_autocast() else 0)
             flags |= (0 if module.training else EVALUATION) | (RECOMPUTE if recorder.in_backward() else 0)
             if grad:
                 self._tag((*args, *kwargs.values()), stack[-1] if stack else "0:2")

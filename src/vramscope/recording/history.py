@@ -12,6 +12,8 @@ import bisect
 import ctypes
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import itemgetter
 from types import ModuleType
 from typing import Any
 
@@ -37,7 +39,10 @@ ACTIONS = (
     "annotate",
 )
 _NUMBERS = {name: number for number, name in enumerate(ACTIONS)}
-_ASKING = (0, 3, 5, 8)
+_OTHER, _ANNOTATE = 7, 9
+_DEFAULT_POOL = (0, 0)
+_common = itemgetter("action", "addr", "size", "time_us", "stream")
+_ASKING = frozenset((0, 3, 5, 8))
 """The actions whose stack is kept: alloc, segment_alloc, segment_map, oom."""
 
 
@@ -92,7 +97,7 @@ class History:
             return
         self._take_uses()
         self._stacks.begin()
-        snapshot = self._snapshot(None) if self._labels.native else self._snapshot()
+        snapshot = self._look()
         for device, trace in enumerate(snapshot["device_traces"]):
             if self._shared_from is not None:
                 before, self._shared_from[device] = self._shared_from.get(device, 0), len(trace)
@@ -144,8 +149,14 @@ class History:
     def settings(self) -> None:
         """Writes the allocator's settings, which a replay of its decisions needs."""
         if self.on:
-            snapshot = self._snapshot(None) if self._labels.native else self._snapshot()
+            snapshot = self._look()
             journal.write("settings", settings=snapshot.get("allocator_settings", {}))
+
+    def _look(self) -> dict[str, Any]:
+        try:
+            return self._snapshot(None)  # of all memory pools
+        except TypeError:  # torch before 2.9 knows of no others
+            return self._snapshot()
 
     def _clear(self) -> None:
         memory = self._torch.cuda.memory
@@ -178,23 +189,32 @@ class History:
     # -- one device's events as columns ---------------------------------------------------------
     def _write(self, device: int, trace: Sequence[dict[str, Any]]) -> None:
         self._seen += len(trace)
-        actions = [_NUMBERS.get(each["action"], 7) for each in trace]
+        names, addresses, sizes, times, streams = zip(*map(_fields, trace), strict=True)
+        actions = bytes(map(_NUMBERS.get, names, repeat(_OTHER)))
+        labels = [each["user_metadata"] for each in trace] if self._labels.native else self._by_time(times)
+        asking = [place for place, action in enumerate(actions) if action in _ASKING]
+        stacks = array("i", bytes(4 * len(trace)))
+        for place in asking:
+            if frames := trace[place]["frames"]:
+                stacks[place] = self._stacks.of_entry(frames)
+        if self._labels.native:
+            notes = [
+                (place, addresses[place], labels[place])
+                for place, action in enumerate(actions)
+                if action == _ANNOTATE
+            ]
+        else:
+            notes = self._annotations(times)
         columns = {
-            "action": bytes(actions),
-            "address": array("Q", [each.get("addr", 0) for each in trace]).tobytes(),
-            "size": array("q", [each.get("size", 0) for each in trace]).tobytes(),
-            "time": array("q", [each["time_us"] for each in trace]).tobytes(),
-            "stream": self._numbered(self._streams, [each["stream"] for each in trace]),
-            "pool": self._numbered(self._pools, [each.get("pool_id", (0, 0)) for each in trace]),
-            "stack": array("i", map(self._stack, actions, trace)).tobytes(),
-            "context": self._context_column(actions, trace),
+            "action": actions,
+            "address": array("Q", addresses).tobytes(),
+            "size": array("q", sizes).tobytes(),
+            "time": array("q", times).tobytes(),
+            "stream": _numbered(self._streams, streams),
+            "pool": _numbered(self._pools, [each.get("pool_id", _DEFAULT_POOL) for each in trace]),
+            "stack": stacks.tobytes(),
+            "context": self._context_column(actions, labels),
         }
-        packed = {name: base64.b64encode(data).decode("ascii") for name, data in columns.items()}
-        notes = [
-            (index, each["user_metadata"])
-            for index, (action, each) in enumerate(zip(actions, trace, strict=True))
-            if action == 9
-        ]
         journal.write(
             "events",
             device=device,
@@ -202,28 +222,17 @@ class History:
             streams=list(self._streams),
             pools=list(self._pools),
             annotations=notes,
-            **packed,
+            **{name: base64.b64encode(data).decode("ascii") for name, data in columns.items()},
         )
 
-    def _numbered(self, known: dict[Any, int], values: list[Any]) -> bytes:
-        for value in set(values) - known.keys():
-            known[value] = len(known)
-        return array("i", map(known.__getitem__, values)).tobytes()
-
-    def _context_column(self, actions: Sequence[int], trace: Sequence[dict[str, Any]]) -> bytes:
-        if self._labels.native:
-            texts = [
-                each["user_metadata"] if action != 9 else ""
-                for action, each in zip(actions, trace, strict=True)
-            ]
-        else:
-            texts = self._by_time([each["time_us"] for each in trace])
-        new = set(texts) - self._contexts.keys()
-        for text in sorted(new):
-            self._contexts[text] = len(self._contexts)
-        if new:
-            journal.write("contexts", contexts={self._contexts[text]: text for text in new})
-        return array("i", map(self._contexts.__getitem__, texts)).tobytes()
+    def _context_column(self, actions: bytes, labels: Sequence[str]) -> bytes:
+        new = set(labels) - self._contexts.keys()
+        told = {}
+        for label in sorted(label for label in new if label.count(":") != 1):  # the others are annotations
+            told[self._contexts.setdefault(label, len(self._contexts))] = label
+        if told:
+            journal.write("contexts", contexts=told)
+        return array("i", map(self._contexts.get, labels, repeat(0))).tobytes()
 
     def _by_time(self, times: Sequence[int]) -> list[str]:
         """For a torch that keeps no labels: the one that was set last before each event."""
@@ -233,6 +242,35 @@ class History:
         del log[:-1]
         return found
 
-    def _stack(self, action: int, entry: dict[str, Any]) -> int:
-        frames = entry["frames"] if action in _ASKING else ()
-        return self._stacks.of_entry(frames) if frames else 0
+    def _annotations(self, times: Sequence[int]) -> list[tuple[int, int, str]]:
+        """For a torch that keeps none: after which event each was made."""
+        found = [
+            (max(bisect.bisect_right(times, time) - 1, 0), address, label)
+            for time, address, label in self._labels.annotations
+        ]
+        self._labels.annotations.clear()
+        return found
+
+
+def _fields(entry: dict[str, Any]) -> tuple[Any, ...]:
+    """What every event has; a failed request has no address."""
+    try:
+        found: tuple[Any, ...] = _common(entry)
+        return found
+    except KeyError:
+        return (
+            entry["action"],
+            entry.get("addr", 0),
+            entry.get("size", 0),
+            entry["time_us"],
+            entry["stream"],
+        )
+
+
+def _numbered(known: dict[Any, int], values: Sequence[Any]) -> bytes:
+    new = set(values) - known.keys()
+    for value in new:
+        known[value] = len(known)
+    if len(known) == 1:
+        return bytes(4 * len(values))
+    return array("i", map(known.__getitem__, values)).tobytes()

@@ -29,6 +29,7 @@ class Owners:
         self._parameters: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._known: dict[int, str] = {}
         """What was annotated since the gradients were last given up; a block may be another one after that."""
+        self._held: dict[int, weakref.ref[Any]] = {}
         self._optimizers: set[int] = set()
 
     def modules(self) -> None:
@@ -56,7 +57,8 @@ class Owners:
         for parameter, state in list(optimizer.state.items()):
             owner = self._name_of(parameter) or type(optimizer).__name__
             for key, value in state.items() if isinstance(state, dict) else ():
-                self._label("o", f"{owner} {key}", value)
+                if not self._is_held(value):
+                    self._label("o", f"{owner} {key}", value)
 
     def inputs(self, values: Iterable[Any]) -> None:
         """The tensors that an outermost module is called with; whether they are inputs their birth tells."""
@@ -78,16 +80,31 @@ class Owners:
                 self._label("p", f"{kind}.params.{number}", parameter)
         _write_optimizer(kind, groups)
 
+    def _is_held(self, value: Any) -> bool:
+        """Whether this very object was annotated before: an optimizer keeps its states."""
+        known = self._held.get(id(value))
+        if known is not None and known() is value:
+            return True
+        if isinstance(value, self._torch.Tensor):
+            self._held[id(value)] = weakref.ref(value)
+        return False
+
     def _name_of(self, parameter: Any) -> str | None:
         reference, name = self._parameters.get(id(parameter), (None, None))
         return name if reference is not None and reference() is parameter else None
 
     def _label(self, letter: str, name: str, value: Any) -> None:
-        for tensor in self._tensors(value, 0):
+        for tensor in (value,) if self._is_plain(value) else self._tensors(value, 0):
             address = _address(tensor)
             if address and self._known.get(address) != letter:
                 self._known[address] = letter
                 self._labels.annotate(address, f"{letter}:{self._models.name_number(name)}")
+
+    def _is_plain(self, value: Any) -> bool:
+        """A tensor on a card with nothing behind it, which most are."""
+        return (
+            type(value) is self._torch.Tensor and value.is_cuda and not value.__dict__ and not value.is_sparse
+        )
 
     def _tensors(self, value: Any, depth: int) -> Iterator[Any]:
         """The plain tensors on a card in a value, as deep as quantized weights and batches go."""

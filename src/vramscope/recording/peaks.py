@@ -8,6 +8,7 @@ calls (``max_memory_allocated()``, ``reset_peak_memory_stats()`` …) get that, 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +27,7 @@ class Peaks:
                 getattr(core, name).restype = ctypes.c_uint64
         self._raw_stats = torch._C._cuda_memoryStats
         self._raw_reset = torch._C._cuda_resetPeakMemoryStats
-        self._kept: dict[int, Stats] = {}
+        self._kept: dict[int, dict[tuple[str, str], int]] = {}
         """Per device the program's peaks up to the last reset of ours."""
         self._span: dict[int, tuple[int, int]] = {}
         """Per device the allocated and reserved peaks that a reset of the program's cut off from this span."""
@@ -91,10 +92,17 @@ class Peaks:
         return now - before
 
     def _keep(self, device: int, stats: Stats) -> None:
-        self._kept[device] = _higher_peaks(stats, self._kept.get(device, {}))
+        kept = self._kept.setdefault(device, {})
+        for key, values in _statistics(stats):
+            if values["peak"] > kept.get(key, -1):
+                kept[key] = values["peak"]
 
     def _program_stats(self, device: int) -> Stats:
-        return _higher_peaks(self._raw_stats(device), self._kept.get(device, {}))
+        stats: Stats = self._raw_stats(device)
+        kept = self._kept.get(device, {})
+        for key, values in _statistics(stats):
+            values["peak"] = max(values["peak"], kept.get(key, 0))
+        return stats
 
     def _program_reset(self, device: int) -> None:
         stats = self._raw_stats(device)
@@ -107,12 +115,12 @@ class Peaks:
         self._raw_reset(device)
 
 
-def _higher_peaks(stats: Stats, kept: Stats) -> Stats:
-    """`stats` with every "peak" raised to the one in `kept`, where there is one."""
-    raised = {}
-    for key, value in stats.items():
-        if isinstance(value, dict):
-            raised[key] = _higher_peaks(value, kept.get(key, {}))
-        else:
-            raised[key] = max(value, kept.get(key, value)) if key == "peak" else value
-    return raised
+def _statistics(stats: Stats) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
+    """Every statistic that has a peak: of each pool, or of none."""
+    for name, values in stats.items():
+        if isinstance(values, dict):
+            if "peak" in values:
+                yield (name, ""), values
+            else:
+                for pool, of_pool in values.items():
+                    yield (name, pool), of_pool

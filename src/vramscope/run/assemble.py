@@ -34,7 +34,7 @@ class _Chunk:
     """The events of one reading on one card."""
 
     columns: dict[str, Column]
-    annotations: list[tuple[int, str]]
+    annotations: list[tuple[int, int, str]]
     streams: list[Any]
     pools: list[Any]
 
@@ -94,11 +94,11 @@ def _chunk(entry: Entry) -> _Chunk | None:
             name: np.frombuffer(base64.b64decode(entry[name], validate=True), kind)
             for name, kind in (_COLUMNS | _LABELS).items()
         }
+        notes = [(int(at), int(address), str(label)) for at, address, label in entry.get("annotations", ())]
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None
     if {len(column) for column in columns.values()} != {count}:
         return None
-    notes = [(int(at), str(label)) for at, label in entry.get("annotations", ())]
     return _Chunk(columns, notes, list(entry.get("streams", [0])), list(entry.get("pools", [[0, 0]])))
 
 
@@ -119,7 +119,7 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
     asked = np.flatnonzero(events.action == 0)
     spans, numbers = _spans(process.spans, device, span, told)
     born_span = np.clip(np.searchsorted(numbers, span[asked], "right") - 1, 0, len(spans) - 1)
-    notes = _notes(chunks, moment_of, joined["address"])
+    notes = _notes(chunks, moment_of)
     origins = Origins(
         module=context[kept, 1][asked],
         flags=context[kept, 2][asked].astype(np.uint8),
@@ -201,13 +201,13 @@ def _span(entry: Entry, first: int, device: int, rename: Mapping[str, str], told
     )
 
 
-def _notes(chunks: Sequence[_Chunk], moment_of: Column, address: Column) -> list[Note]:
+def _notes(chunks: Sequence[_Chunk], moment_of: Column) -> list[Note]:
     found, before = [], 0
     for chunk in chunks:
-        for at, label in chunk.annotations:
+        for at, address, label in chunk.annotations:
             place = before + at
             if place < len(moment_of):
-                found.append(Note(int(moment_of[place]), int(address[place]), label))
+                found.append(Note(int(moment_of[place]), address, label))
         before += len(chunk.columns["action"])
     return found
 
