@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -28,20 +29,18 @@ def test_the_version_is_that_of_the_package():
     assert f'\nversion = "{vramscope.__version__}"\n' in metadata
 
 
-def test_mark_writes_a_line_into_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    journal = tmp_path / "journal"
-    journal.write_text('{"before": 1}\n')
-    monkeypatch.setenv("VRAMSCOPE_JOURNAL", str(journal))
+def test_mark_asks_the_recorder(monkeypatch: pytest.MonkeyPatch):
+    marked: list[str] = []
+    recorder = ModuleType("vramscope.recording.memory")
+    recorder.mark = marked.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, recorder.__name__, recorder)
 
     vramscope.mark("epoch\n2")
 
-    before, line, rest = journal.read_text().split("\n")
-    assert (before, rest) == ('{"before": 1}', "")
-    assert json.loads(line)["kind"] == "mark"
-    assert json.loads(line)["text"] == "epoch\n2"
+    assert marked == ["epoch\n2"]
 
 
 def test_mark_outside_of_a_run_is_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("VRAMSCOPE_JOURNAL", raising=False)
+    monkeypatch.delitem(sys.modules, "vramscope.recording.memory", raising=False)
 
     vramscope.mark("nothing")

@@ -46,6 +46,8 @@ class Setting:
     assume: str = ""
     environment: Mapping[str, str] | None = None
     """The program's environment; None: this process's."""
+    history: bool = True
+    """Every allocation is followed; False: only the peaks of phases, at half the time a step."""
 
 
 def predict(
@@ -115,7 +117,7 @@ def run_program(program: Program, setting: Setting) -> Run:
         outside=outside,
         steps=setting.steps,
         assume=setting.assume,
-        environment=setting.environment,
+        environment=environment if setting.history else {**environment, "VRAMSCOPE_HISTORY": "off"},
     )
     journal, history = _split(finished.journal, program)
     report = build_report(

@@ -11,7 +11,7 @@ from vramscope.cli.follow import next_commands
 
 
 def test_all_well_asks_for_nothing():
-    assert next_commands(builders.trained(), ["--gpu", "rtx-3060"], ["train.py"], None) == ()
+    assert next_commands(builders.trained(), "predict", ["--gpu", "rtx-3060"], ["train.py"], None) == ()
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_all_well_asks_for_nothing():
     ],
 )
 def test_the_need(own: list[str], again: str):
-    commands = next_commands(builders.out_of_memory(), own, ["train.py", "--name", "a b"], None)
+    commands = next_commands(builders.out_of_memory(), "predict", own, ["train.py", "--name", "a b"], None)
 
     assert commands == (f"vramscope predict {again} train.py --name 'a b'",)
 
@@ -36,13 +36,19 @@ def test_the_need(own: list[str], again: str):
 def test_a_bigger_card():
     report = builders.REPORTS["need_of_a_bigger_card"]()
 
-    assert next_commands(report, [], ["train.py"], "a.vram") == ("vramscope gpus", "vramscope show a.vram")
+    assert next_commands(report, "predict", [], ["train.py"], "a.vram") == (
+        *("vramscope gpus", "vramscope show a.vram --peak", "vramscope explain a.vram"),
+    )
 
 
 def test_a_script_whose_name_looks_like_an_option():
-    (command,) = next_commands(builders.out_of_memory(), [], ["-x.py"], None)
+    (command,) = next_commands(builders.out_of_memory(), "predict", [], ["-x.py"], None)
 
     assert command.endswith("--memory unlimited -- -x.py")
+
+
+def test_a_real_card_has_the_memory_that_it_has():
+    assert next_commands(builders.out_of_memory(), "measure", [], ["train.py"], None) == ()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +58,7 @@ def test_each_can_be_run(machine, script, vramscope, program: list[str]):
     script.with_name("-x.py").write_text("")
     machine.journal = [*builders.training(1), builders.oom(2), builders.end("oom", 1)]
     vramscope("predict", "--gpu", "rtx-3060", "--", *program)
-    commands = next_commands(builders.out_of_memory(), ["--gpu", "rtx-3060"], program, None)
+    commands = next_commands(builders.out_of_memory(), "predict", ["--gpu", "rtx-3060"], program, None)
 
     assert len(commands) == 1
     vramscope(*shlex.split(commands[0])[1:])

@@ -1,101 +1,12 @@
-"""Runs a small program of a public library, unchanged, as a process of its own on a virtual card."""
+"""Programs of public libraries on a virtual card."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from ran import Ran
-from vramscope.cards import find_card, outside_of
-from vramscope.run.categories import INDEX
-from vramscope.run.curves import live_at, peak_moment
-from vramscope.run.sums import faults_of
-from vramscope.run.trace import Trace
-from vramscope.virtual.launch import virtual_machine
-
-SCRIPTS = Path(__file__).parent / "scripts"
-# torch gives each thread that calls cuBLAS a work space of its own: the program's and autograd's.
-# ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize(): 2 x 4096 + 8 x 16 KiB before capability 9.0.
-WORKSPACES = 2 * 8320 * 1024
-# Nothing is downloaded, and no library writes outside the test's folder.
-QUIET = {"HF_HUB_OFFLINE": "1", "YOLO_OFFLINE": "true", "WANDB_MODE": "disabled", "TOKENIZERS_PARALLELISM": "false"}
-CACHES = ("HF_HOME", "TORCH_HOME", "YOLO_CONFIG_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "MPLCONFIGDIR")
-
-
-def is_explained(trace: Trace) -> bool:
-    """Whether at the peak at most 1 % of the bytes are unknown, and 95 % of the activations know their module.
-
-    Losses and scales that are made outside of modules are allowed a thousandth of all bytes, as in a program
-    without larger activations they are all there is."""
-    live, blocks = live_at(trace, peak_moment(trace)), trace.blocks
-    size, category = blocks.size_bytes[live], blocks.category[live]
-    activation = category == INDEX["activation"]
-    homeless = size[activation & (blocks.module[live] == 0)].sum()
-    few = homeless <= max(0.05 * size[activation].sum(), 0.001 * size.sum())
-    return bool(size[category == INDEX["unknown"]].sum() <= 0.01 * size.sum() and few)
-
-
-@dataclass(frozen=True)
-class Ended(Ran):
-    """A public program that has ended."""
-
-    def check(self, how: str = "finished") -> Ended:
-        """Itself, if the program ended well and so, met no call that the virtual card lacks, and had its stdout to itself."""
-        assert self.returncode == 0, f"status {self.returncode}\n{self.stdout}\n{self.stderr}"
-        assert not self.unsimulated(), self.unsimulated()
-        assert "vramscope" not in self.stdout
-        assert [entry["how"] for entry in self.of("end")] == [how]
-        for trace in self.traces:
-            assert faults_of(trace) == []
-            assert is_explained(trace)
-        return self
-
-    def unsimulated(self) -> list[str]:
-        """The calls that the virtual card had no answer for."""
-        return [f"{entry['library']}:{entry['symbol']}" for entry in self.of("unsimulated")]
-
-    @property
-    def facts(self) -> dict[str, dict[str, int]]:
-        """By name what the program itself printed; some of the libraries print beside it."""
-        lines = [json.loads(line) for line in self.stdout.splitlines() if line.startswith('{"name"')]
-        return {line.pop("name"): line for line in lines}
-
-    def peak(self, name: str) -> int:
-        """Bytes that torch had allocated at most during the program's part of that name."""
-        return self.facts[name]["peak_allocated_bytes"]
-
-
-def run_program(
-    folder: Path,
-    *command: str,
-    gpu: str = "rtx-3090",
-    devices: int = 1,
-    steps: int | None = None,
-    recorded: bool = True,
-    timeout: float = 120,
-) -> Ended:
-    """Runs ``python *command`` in `folder`; a first word that ends in .py is one of scripts/.
-
-    Without `recorded` the program has the virtual card alone, with no recorder in its process.
-    """
-    script = [str(SCRIPTS / command[0]), *command[1:]] if command[0].endswith(".py") else list(command)
-    given = {**os.environ, **QUIET, **{name: str(folder / name.lower()) for name in CACHES}}
-    card = find_card(gpu)
-    with virtual_machine(card, outside=outside_of(card), devices=devices, steps=steps, environment=given) as (machine, variables):
-        if not recorded:
-            del variables["VRAMSCOPE_JOURNAL"], variables["PYTHONPATH"]
-        done = subprocess.run(
-            [sys.executable, *script], cwd=folder, env=variables, capture_output=True, text=True, timeout=timeout, check=False
-        )
-        entries = [dict(entry) for entry in machine.journal().entries]
-        return Ended(done.returncode, done.stdout, done.stderr, entries, machine.peak_used_bytes(devices))
+from public_programs import WORKSPACES, Ended, run_program
 
 
 @pytest.fixture

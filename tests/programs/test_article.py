@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +37,11 @@ RESERVED = {
 def stages(tmp_path_factory):
     pytest.importorskip("timm")
     pytest.importorskip("fvcore")
-    from conftest import run_program
+    from public_programs import run_program
 
-    return run_program(tmp_path_factory.mktemp("article"), str(EXAMPLE), "--batch-size", "1", "--size", "64", gpu="rtx-3060")
+    return run_program(
+        tmp_path_factory.mktemp("article"), str(EXAMPLE), "--batch-size", "1", "--size", "64", gpu="rtx-3060"
+    )
 
 
 def test_the_articles_rows_come_from_marks(stages):
@@ -53,9 +56,12 @@ def test_the_articles_rows_come_from_marks(stages):
 def test_parameters_gradients_and_states_are_the_arithmetic_to_the_byte(stages):
     trace = stages.traces[0]
     blocks, spans = trace.blocks, trace.spans
-    after_step = next(span.first for before, span in zip(spans, spans[1:], strict=False) if before.mark == "step") - 1
+    after_step = next(span.first for before, span in itertools.pairwise(spans) if before.mark == "step") - 1
     live = (blocks.born <= after_step) & (blocks.freed > after_step)
-    asked = {name: int(blocks.requested_bytes[live & (blocks.category == INDEX[name])].sum()) for name in CATEGORIES}
+    asked = {
+        name: int(blocks.requested_bytes[live & (blocks.category == INDEX[name])].sum())
+        for name in CATEGORIES
+    }
 
     assert asked["parameter"] == asked["gradient"] == 4 * PARAMETERS
     assert asked["optimizer_state"] == 2 * 4 * PARAMETERS  # Adam's steps are on the host
@@ -66,10 +72,16 @@ def test_parameters_gradients_and_states_are_the_arithmetic_to_the_byte(stages):
 
 def test_at_the_backward_peak_the_categories_sum_to_allocated(stages):
     trace = stages.traces[0]
-    first, end = next((a.first, b.first) for a, b in zip(trace.spans, trace.spans[1:], strict=False) if a.phase == "backward")
+    first, end = next(
+        (a.first, b.first)
+        for a, b in zip(trace.spans, trace.spans[1:], strict=False)
+        if a.phase == "backward"
+    )
     peak = first + int(np.argmax(allocated_curve(trace)[first:end]))
 
-    assert int(category_curves(trace)[:, peak].sum()) == int(allocated_curve(trace)[peak]) == max(
-        span.peak_allocated_bytes for span in trace.spans if span.phase == "backward"
+    assert (
+        int(category_curves(trace)[:, peak].sum())
+        == int(allocated_curve(trace)[peak])
+        == max(span.peak_allocated_bytes for span in trace.spans if span.phase == "backward")
     )
     assert faults_of(trace) == []

@@ -16,8 +16,17 @@ def test_parameters_gradients_and_states_agree_with_torchs_own_tracker(program):
     trace = program("mem_tracker.py", "alone", gpu="rtx-3090").check().traces[0]
 
     blocks = trace.blocks
-    end = next(b.first for a, b in zip(trace.spans, trace.spans[1:], strict=False) if a.phase == "optimizer_step")
+    end = next(
+        b.first for a, b in zip(trace.spans, trace.spans[1:], strict=False) if a.phase == "optimizer_step"
+    )
     live = (blocks.born < end) & (blocks.freed >= end)
-    for theirs, ours in (("Parameter", "parameter"), ("Buffer", "buffer"), ("Gradient", "gradient"), ("Optstate", "optimizer_state")):
+    for theirs, ours in (
+        ("Parameter", "parameter"),
+        ("Buffer", "buffer"),
+        ("Gradient", "gradient"),
+        ("Optstate", "optimizer_state"),
+    ):
         asked = blocks.requested_bytes[live & (blocks.category == INDEX[ours])]
-        assert counted[theirs] == int(np.sum(-(-asked // 512) * 512)), theirs  # it rounds as the allocator does
+        assert counted[theirs] == int(np.sum(-(-asked // 512) * 512)), (
+            theirs
+        )  # it rounds as the allocator does

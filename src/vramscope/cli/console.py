@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from vramscope.run.report import Report
-from vramscope.views.report_text import TextOptions, report_text
+from vramscope.views.report_text import TextOptions
 
 
 def say(message: str, *, prefix: str = "vramscope: ") -> None:
@@ -18,14 +18,18 @@ def say(message: str, *, prefix: str = "vramscope: ") -> None:
     _write(sys.stderr, Text(prefix + message))
 
 
-def show_report(report: Report, commands: tuple[str, ...] = (), *, stdout: bool = False) -> None:
-    """The report in the terminal's width; in colours if it is one and NO_COLOR is not set."""
+def show_text(
+    draw: Callable[[TextOptions], Text], commands: tuple[str, ...] = (), *, stdout: bool = True
+) -> None:
+    """What a view draws for the terminal's width, with an empty line after it; `commands` end a report.
+
+    In colours if the stream is a terminal and NO_COLOR is not set."""
     stream = sys.stdout if stdout else sys.stderr
     if stream is None:
         return
     console = _console(stream)
-    options = TextOptions(console.width, console.options.ascii_only, commands)
-    _write(stream, Text("\n").join([report_text(report, options), Text()]))
+    text = draw(TextOptions(console.width, console.options.ascii_only, commands))
+    _write(stream, Text("\n").join([text, Text()]))
 
 
 def silence(stream: TextIO | None) -> None:

@@ -13,8 +13,9 @@ def next_commands(
 ) -> tuple[str, ...]:
     """Whole command lines; `verb`, `own` and `program` are the words of this one."""
     found = []
-    if verb == "predict" and report.verdict == DOES_NOT_FIT and report.capacity_bytes is not None:
-        found.append(_again(verb, "--memory", "unlimited", own, program))
+    if report.verdict == DOES_NOT_FIT and report.capacity_bytes is not None:
+        if verb == "predict":
+            found.append(_again(verb, "--memory", "unlimited", own, program))
     elif report.verdict == DOES_NOT_FIT:
         found.append("vramscope gpus")
     elif _still_growing(report):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vramscope.cli.console import say, show_report
+from vramscope.cli.console import say, show_text
 from vramscope.cli.follow import next_commands
 from vramscope.cli.interrupt import counting_interrupts
 from vramscope.cli.program import own_words, program_words
@@ -57,10 +57,15 @@ def uninterrupted(run: Callable[[], Run]) -> Run:
 
 def concluded(run: Run, ctx: click.Context, wishes: Wishes) -> int:
     """Shows the report, writes what is wanted, and gives the exit status."""
+    from vramscope.analysis.summary import summary
+    from vramscope.views.summary_text import summary_text
+
     report = run.report
     assert report is not None  # only imported snapshots have none
     verb = ctx.info_name or "predict"
-    show_report(report, next_commands(report, verb, own_words(ctx), program_words(ctx), wishes.run_path))
+    found = summary(run, run.trace)
+    commands = next_commands(report, verb, own_words(ctx), program_words(ctx), wishes.run_path)
+    show_text(lambda layout: summary_text(found, report, layout), commands, stdout=False)
     if wishes.run_path is not None:
         from vramscope.run.store import save_run
 

@@ -17,6 +17,7 @@ from vramscope.units import parse_size
 @click.option("--memory", metavar="SIZE", help="Instead of the card's memory: 12GiB, 24GB or unlimited.")
 @click.option("--steps", metavar="N", default="3", help="Stop after N optimizer steps, or all. [3]")
 @click.option("-o", "run_path", metavar="RUN", help="Save the run (train.vram) for `vramscope show`.")
+@click.option("--no-history", is_flag=True, help="Peaks only: faster, but without --peak, explain ...")
 @click.option("--json", "json_path", metavar="FILE", help="Write the report as JSON; - is stdout.")
 @click.option("--fail-over", metavar="SIZE", help="End with status 4 if the process total is over SIZE.")
 @click.option("--assume", metavar="KEY=VALUE", multiple=True, help="A value to be read back from the card.")
@@ -28,6 +29,7 @@ def predict(
     memory: str | None,
     steps: str,
     run_path: str | None,
+    no_history: bool,
     json_path: str | None,
     fail_over: str | None,
     assume: tuple[str, ...],
@@ -44,6 +46,6 @@ def predict(
     card = api.card_named(gpu)
     if gpu is None:
         say(f"no --gpu given: taking {card.name} (--gpu {card.id})")
-    setting = api.Setting(card, count, memory_bytes, number, assumed)
+    setting = api.Setting(card, count, memory_bytes, number, assumed, history=not no_history)
     run = uninterrupted(lambda: api.run_program(program, setting))
     return concluded(run, ctx, Wishes(run_path, json_path, limit))

@@ -51,6 +51,8 @@ class Calls:
             stack, labels = here.stack, recorder.labels
             outermost = not stack
             outside = recorder.enters(module, args, kwargs) if outermost else recorder.prefix + stack[-1]
+            if not recorder.follows:
+                return self._only_once(module, real, args, kwargs)
             grad = grad_enabled()
             number = number_of(module, stack[-1] if stack else None)
             flags = (GRAD if grad else 0) | (AUTOCAST if any_autocast() else 0)
@@ -69,6 +71,15 @@ class Calls:
             return found
 
         module_class.__call__ = call
+
+    def _only_once(self, module: Any, real: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A call of which only the outermost is of interest."""
+        stack = self._here.stack
+        stack.append("")
+        try:
+            return real(module, *args, **kwargs)
+        finally:
+            stack.pop()
 
     def tag_roots(self, roots: Iterable[Any]) -> None:
         """Labels the thread of autograd from the first node of a backward on."""

@@ -78,6 +78,8 @@ class History:
         self._shared_from: dict[int, int] | None = None
         """The program records itself: nothing is cleared, and so many entries per device were taken."""
         self.on = False
+        self.span = 0
+        """The number of the span that is open: those before it are known whole once the history is taken."""
 
     def start(self) -> None:
         """From here on every event is kept; CUDA has just been started."""
@@ -104,8 +106,7 @@ class History:
                 trace = trace[before:]
             if trace:
                 self._write(device, trace)
-        if self._seen == 0:
-            return
+        journal.write("taken", span=self.span)
         self._made_before = self._made()
         if self._shared_from is None:
             self._clear()

@@ -17,12 +17,16 @@ class Labels:
         core = torch._C
         self.native = hasattr(core, "_cuda_setMemoryMetadata") and hasattr(core, "_cuda_annotateMemory")
         self.set = core._cuda_setMemoryMetadata if self.native else self._log_label
-        self.get = core._cuda_getMemoryMetadata if self.native else self._last_label
+        self._get = core._cuda_getMemoryMetadata if self.native else self._last_label
         self._annotate = core._cuda_annotateMemory if self.native else self._log_annotation
         self.log: list[tuple[int, str]] = []
         """(microseconds, label) where torch keeps none itself."""
         self.annotations: list[tuple[int, int, str]] = []
         """(microseconds, address, annotation), likewise."""
+
+    def get(self) -> str:
+        """The label that this thread has now."""
+        return str(self._get())
 
     def annotate(self, address: int, text: str) -> bool:
         """Names the block that begins at an address; False if none does."""
@@ -42,3 +46,18 @@ class Labels:
 
     def _log_annotation(self, address: int, text: str) -> None:
         self.annotations.append((time.time_ns() // 1000, address, text))
+
+
+class NoLabels(Labels):
+    """Where nothing is followed, nothing is labelled."""
+
+    def __init__(self) -> None:
+        self.native = False
+        self.log, self.annotations = [], []
+        self.set = self._nothing
+
+    def get(self) -> str:
+        return ""
+
+    def _nothing(self, label: str) -> None:
+        """There is nobody to read it."""

@@ -23,13 +23,15 @@ from vramscope.recording import ending, journal, where
 from vramscope.recording.calls import Calls
 from vramscope.recording.garbage import uncollected
 from vramscope.recording.history import History
-from vramscope.recording.labels import Labels
+from vramscope.recording.labels import Labels, NoLabels
 from vramscope.recording.models import Models
 from vramscope.recording.owners import Owners
 from vramscope.recording.peaks import Peaks
 from vramscope.recording.stacks import Stacks
 
 _recorder: Recorder | None = None
+_TRACED = {"FakeTensor", "FunctionalTensor"}
+"""Tensors without memory: a compiler looks at a backward that does not happen."""
 
 
 def install(torch: ModuleType) -> None:
@@ -113,9 +115,11 @@ class Recorder:
         self._began_us = time.time_ns() // 1000
         self.on = False
         """CUDA was started: from here on there is something to record."""
+        self.follows = os.environ.get("VRAMSCOPE_HISTORY") != "off"
+        """Every allocation is followed, not only the peaks of phases."""
         self.prefix = "0:"
         """How the labels of this span begin."""
-        self.labels = Labels(torch)
+        self.labels = Labels(torch) if self.follows else NoLabels()
         self.models = Models(torch)
         self._owners = Owners(torch, self.labels, self.models)
         self._stacks = Stacks()
@@ -141,6 +145,7 @@ class Recorder:
             return
         self._write_span(mark)
         self._span += 1
+        self._history.span = self._span
         self._phase = phase
         self.prefix = f"{self._span}:"
         self._stack = self._stacks.of_frame(sys._getframe(1))
@@ -160,14 +165,15 @@ class Recorder:
     def enters(self, module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """An outermost module is called; the label that its thread has again afterwards."""
         if self._backward_depth == 0 and self._pid == os.getpid():
-            if self._phase == "init":
+            if self._phase == "init" and self.follows:
                 self.models.register_all()
                 self._owners.modules()
             phase = "forward" if self._torch.is_grad_enabled() else "evaluation"
             if self._phase != phase:
                 self.begin(phase)
-            self._owners.inputs((*args, *kwargs.values()))
-            self._history.take_if_much()
+            if self.follows:
+                self._owners.inputs((*args, *kwargs.values()))
+                self._history.take_if_much()
         return self.labels.get()
 
     @uncollected
@@ -175,7 +181,7 @@ class Recorder:
         """The last span: what follows the last step, or all of a program that only infers."""
         if not self._finished and self._pid == os.getpid():
             self._finished = True
-            if self.on:
+            if self.on and self.follows:
                 self.models.register_all()
                 self._owners.new_step()
                 self._owners.modules()
@@ -204,9 +210,11 @@ class Recorder:
 
         @functools.wraps(real)
         def run_backward(*args: Any, **kwargs: Any) -> Any:
+            if any(type(root).__name__ in _TRACED for root in args[0]):
+                return real(*args, **kwargs)
             if self._backward_depth == 0:
                 self.begin("backward")
-                if self.on:
+                if self.on and self.follows:
                     self._calls.tag_roots(args[0])
             self._backward_depth += 1
             try:
@@ -214,7 +222,7 @@ class Recorder:
             finally:
                 self._backward_depth -= 1
                 if self._backward_depth == 0:
-                    if self.on:
+                    if self.on and self.follows:
                         self._owners.gradients()
                     self.begin("other")
 
@@ -245,7 +253,7 @@ class Recorder:
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """With several optimizers, a step is one of the optimizer that has stepped most."""
         taken = self._steps_taken[optimizer] = self._steps_taken.get(optimizer, 0) + 1
-        if self.on:
+        if self.on and self.follows:
             self._owners.optimizer(optimizer)
             self._owners.new_step()
         if self._backward_depth == 0:
@@ -266,7 +274,8 @@ class Recorder:
     # -- once CUDA is there ---------------------------------------------------------------------
     def _cuda_is_here(self) -> None:
         self._peaks.begin()
-        self._history.start()
+        if self.follows:
+            self._history.start()
         self.on = True
         self.labels.set(self.prefix + "0:0")
         for device in range(self._torch.cuda.device_count()):

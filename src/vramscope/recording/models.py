@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +20,7 @@ class Models:
         self._by_path: dict[str, int] = {"": 0}
         self._names: dict[str, int] = {"": 0}
         self._roots: dict[str, int] = {}
+        self._homes: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def number_of(self, module: Any, parent: str | None) -> int:
         """The module's number; `parent` is the label of the module that calls it, None for the outermost."""
@@ -65,6 +66,14 @@ class Models:
             journal.write("name", number=number, name=name)
         return number
 
+    def _is_first(self, parameter: Any, path: str) -> bool:
+        """Whether a parameter is no other module's: tied weights are counted once, where they were met first."""
+        known = self._homes.get(id(parameter))
+        if known is not None and known[0]() is parameter:
+            return known[1] == path
+        self._homes[id(parameter)] = (weakref.ref(parameter), path)
+        return True
+
     def _root_name(self, root: Any) -> str:
         kind = type(root).__name__
         if getattr(root, "_is_replica", False):  # DataParallel's copies are made anew for every call
@@ -76,7 +85,12 @@ class Models:
         number = self._by_path.get(path)
         if number is None:
             number = self._by_path[path] = len(self._by_path)
-            journal.write("module", number=number, path=path, **_facts(module))
+            own = [
+                each
+                for each in module._parameters.values()
+                if each is not None and self._is_first(each, path)
+            ]
+            journal.write("module", number=number, path=path, **_facts(module, own))
         key, numbers = id(module), self._numbers
         self._numbers[key] = (number, weakref.ref(module, _forget(numbers, key)))
 
@@ -94,9 +108,8 @@ def _existing(kind: type) -> Iterator[Any]:
     return (each for each in gc.get_objects() if issubclass(type(each), kind) and "_modules" in each.__dict__)
 
 
-def _facts(module: Any) -> dict[str, Any]:
-    """What a module holds itself."""
-    own = [each for each in module._parameters.values() if each is not None]
+def _facts(module: Any, own: Sequence[Any]) -> dict[str, Any]:
+    """What a module holds itself; `own` are its parameters but for those that are another module's too."""
     trained = [each for each in own if each.requires_grad]
     return {
         "class": type(module).__name__,

@@ -37,8 +37,9 @@ class Owners:
         for path, module in self._models.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    self._parameters[id(parameter)] = (weakref.ref(parameter), f"{path}.{name}")
-                    self._label("p", f"{path}.{name}", parameter)
+                    if self._name_of(parameter) is None:  # a tied weight keeps its first name
+                        self._parameters[id(parameter)] = (weakref.ref(parameter), f"{path}.{name}")
+                    self._label("p", self._name_of(parameter) or "", parameter)
             for name, buffer in module._buffers.items():
                 self._label("b", f"{path}.{name}", buffer)
 

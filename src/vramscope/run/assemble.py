@@ -23,7 +23,18 @@ from vramscope.run.replay import replay
 from vramscope.run.told import Told, told_by
 from vramscope.run.trace import BACKWARD, BLOCK_TYPES, Blocks, Column, Span, Trace
 
-RECORDED = ("events", "contexts", "frame", "stack", "name", "module", "optimizer", "settings", "uses")
+RECORDED = (
+    "events",
+    "contexts",
+    "frame",
+    "stack",
+    "name",
+    "module",
+    "optimizer",
+    "settings",
+    "uses",
+    "taken",
+)
 """The kinds of entry that traces are made from; a Run's journal is without them."""
 _COLUMNS = {"action": "|u1", "address": "<u8", "size": "<i8", "time": "<i8", "stream": "<i4", "pool": "<i4"}
 _LABELS = {"stack": "<i4", "context": "<i4"}
@@ -47,6 +58,8 @@ class _Process:
     chunks: dict[int, list[_Chunk]] = field(default_factory=lambda: defaultdict(list))
     spans: list[Entry] = field(default_factory=list)
     uses: list[Entry] = field(default_factory=list)
+    taken: int | None = None
+    """The span that was open when the history was last taken."""
     told: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -79,6 +92,8 @@ def _sort(process: _Process, entry: Entry) -> None:
         process.spans.append(entry)
     elif kind == "uses":
         process.uses.append(entry)
+    elif kind == "taken":
+        process.taken = integer(entry, "span")
     elif kind == "unrecorded":
         process.notes.append(
             f"not recorded: {text(entry, 'what')} ({text(entry, 'note') or 'no reason told'})"
@@ -117,7 +132,7 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
     span = np.maximum.accumulate(context[:, 0])[kept]
     found = replay(events, told.settings)
     asked = np.flatnonzero(events.action == 0)
-    spans, numbers = _spans(process.spans, device, span, told)
+    spans, numbers = _spans(process, device, span, told)
     born_span = np.clip(np.searchsorted(numbers, span[asked], "right") - 1, 0, len(spans) - 1)
     notes = _notes(chunks, moment_of)
     origins = Origins(
@@ -165,10 +180,15 @@ def _stacks(stack: Column, flags: Column, span: Column, spans: Sequence[Span]) -
     return found
 
 
-def _spans(
-    entries: Sequence[Entry], device: int, span_of: Column, told: Told
-) -> tuple[tuple[Span, ...], Column]:
-    """The spans, and their numbers in the process; each begins with the first event that carries its number."""
+def _spans(process: _Process, device: int, span_of: Column, told: Told) -> tuple[tuple[Span, ...], Column]:
+    """The spans, and their numbers in the process; each begins with the first event that carries its number.
+
+    Those that ended after the history was last taken are left out: their events died with the process."""
+    entries = [
+        e for e in process.spans if process.taken is None or (integer(e, "number") or 0) < process.taken
+    ]
+    if len(entries) < len(process.spans):
+        process.notes.append("the process was killed: what came after its last step is not in the history")
     known = {number: entry for entry in entries if (number := integer(entry, "number")) is not None}
     phases = {text(entry, "phase") for entry in entries}
     numbers = sorted({*known, *map(int, np.unique(span_of[span_of >= 0])), 0})
