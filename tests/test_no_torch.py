@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import builders
+from traces import training_story
 from vramscope.run.journal import journal_of
-from vramscope.run.store import Run, save_run
+from vramscope.run.run import Run
+from vramscope.run.store import save_run
 
 SOURCES = Path(__file__).parents[1] / "src"
 CHECK = """
@@ -33,10 +35,12 @@ CLI = "from vramscope.cli import status_of; assert status_of({!r}) == 0"
         CLI.format(["gpus"]),
         CLI.format(["show", "a.vram"]),
         CLI.format(["show", "--json", "a.vram"]),
+        CLI.format(["show", "--stages", "--layers", "--peak", "--lines", "--timeline", "a.vram"]),
     ],
 )
 def test_without_torch(tmp_path: Path, code: str):
-    save_run(tmp_path / "a.vram", Run(builders.trained(), journal_of(builders.training())))
+    traces = (training_story().trace(),)
+    save_run(tmp_path / "a.vram", Run(builders.trained(), journal_of(builders.training()), traces))
 
     found = fresh(code, tmp_path)
 

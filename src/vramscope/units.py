@@ -26,6 +26,7 @@ _FACTORS = {
     "gb": 10**9,
     "tb": 10**12,
 }
+_UNITS = (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
 
 
@@ -48,7 +49,7 @@ def parse_size(text: str) -> int:
 
 def format_bytes(size: int) -> str:
     """A size for people: three figures, with the largest unit that leaves at least 1 (``8.86 GiB``)."""
-    for unit, factor in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+    for unit, factor in _UNITS:
         if abs(size) >= factor:
             return f"{_three_figures(size / factor)} {unit}"
     return f"{size} B"
@@ -62,6 +63,21 @@ def format_gib(size: int) -> str:
 def format_mib(size: int) -> str:
     """A size in MiB without its unit, for columns (``482.5``)."""
     return f"{size / MIB:.1f}"
+
+
+def unit_for(size: int) -> str:
+    """The unit of a column whose largest figure this is: the largest one that leaves at least 1 of it."""
+    return next((unit for unit, factor in _UNITS if abs(size) >= factor), "KiB")
+
+
+def size_in(number: float, unit: str) -> int:
+    """The bytes of so many KiB, MiB, GiB or TiB."""
+    return round(number * dict(_UNITS)[unit])
+
+
+def format_in(size: int, unit: str) -> str:
+    """A size in KiB, MiB, GiB or TiB without the unit, for columns (``6,880.1``): GiB and TiB have two decimals."""
+    return f"{size / dict(_UNITS)[unit]:,.{2 if unit in ('GiB', 'TiB') else 1}f}"
 
 
 def format_change(size: int) -> str:

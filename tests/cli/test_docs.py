@@ -11,7 +11,7 @@ import pytest
 
 from vramscope.cli import group
 
-PAGES = ("predict", "gpus", "doctor", "report-schema")
+PAGES = ("predict", "show", "export", "import", "gpus", "doctor", "report-schema")
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -17,13 +17,15 @@ from vramscope.views import words
 
 _LABEL = 16
 _COLUMN = 11
-_INDENT = "  "
-_GLUE = "\u00a0"
+_ROOM_FOR_A_GAP = 50
+"""Narrower tables have the first and the last step side by side."""
+INDENT = "  "
+GLUE = "\u00a0"
 """A space that no line breaks at."""
 _LISTED = 5
 """So many assumed values and the like are listed; the JSON has all."""
 _METRICS = ("allocated", "reserved", "process_total")
-_ASCII = {"·": ",", "…": "~", "×": "x", "−": "-"}
+_ASCII = {"·": ",", "…": "~", "×": "x", "−": "-", "–": "-"}
 _VERDICT_STYLES = {FITS: "bold green", DOES_NOT_FIT: "bold red"}
 
 
@@ -36,6 +38,8 @@ class TextOptions:
     """The terminal's encoding has no block characters or middle dots."""
     commands: tuple[str, ...] = ()
     """What to do next, each a whole command line."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What else is known, each a label and a sentence; they come before the report's own."""
 
 
 def report_text(report: Report, options: TextOptions | None = None) -> Text:
@@ -44,7 +48,7 @@ def report_text(report: Report, options: TextOptions | None = None) -> Text:
     blocks = [_headline(report, layout), _table(report, layout), _facts(report, layout)]
     lines = [line for block in blocks if block for line in (*block, Text())]
     text = Text("\n").join([Text(), *lines[:-1]])
-    return Text(_ascii(text.plain), spans=text.spans) if layout.ascii_only else text
+    return Text(as_ascii(text.plain), spans=text.spans) if layout.ascii_only else text
 
 
 def bar(part: int, whole: int, width: int, *, ascii_only: bool = False) -> str:
@@ -64,19 +68,19 @@ def chosen_steps(steps: Sequence[Step], room: int) -> list[Step | None]:
 
 def _headline(report: Report, layout: TextOptions) -> list[Text]:
     style = _VERDICT_STYLES.get(report.verdict, "bold yellow")
-    lines = _wrapped("", words.verdict(report), layout, style=style)
+    lines = wrapped("", words.verdict(report), layout, style=style)
     for sentence in filter(None, [words.steadiness(report)]):
-        lines += _wrapped("", sentence, layout)
+        lines += wrapped("", sentence, layout)
     for sentence in words.cautions(report):
-        lines += _wrapped("", sentence, layout, style="yellow")
+        lines += wrapped("", sentence, layout, style="yellow")
     return lines
 
 
 def _table(report: Report, layout: TextOptions) -> list[Text]:
     if not report.steps:
         return []
-    room = max(2, min(6, (layout.width - len(_INDENT) - _LABEL - 12) // _COLUMN))
-    columns = chosen_steps(report.steps, room)
+    room = max(2, min(6, (layout.width - len(INDENT) - _LABEL - 12) // _COLUMN))
+    columns = [step for step in chosen_steps(report.steps, room) if step or layout.width >= _ROOM_FOR_A_GAP]
     head = _cells(words.unit(report), (_heading(report, step) for step in columns))
     rows = {metric: _row(metric, columns, report, layout) for metric in _METRICS}
     return [
@@ -92,7 +96,9 @@ def _table(report: Report, layout: TextOptions) -> list[Text]:
 def _row(metric: str, columns: Sequence[Step | None], report: Report, layout: TextOptions) -> Text:
     """One metric over the steps, and a bar of its peak in the card's memory."""
     values = [getattr(step.peaks, f"{metric}_bytes") if step else None for step in columns]
-    shown = [words.scaled(value, report) if step else "…" for step, value in zip(columns, values, strict=True)]
+    shown = [
+        words.scaled(value, report) if step else "…" for step, value in zip(columns, values, strict=True)
+    ]
     cells = _cells(metric.replace("_", " "), shown)
     top = getattr(report.peaks, f"{metric}_bytes")
     room = min(24, layout.width - len(cells) - 3)
@@ -103,7 +109,7 @@ def _row(metric: str, columns: Sequence[Step | None], report: Report, layout: Te
 
 
 def _cells(label: str, values: Iterable[str]) -> str:
-    return f"{_INDENT}{label:<{_LABEL - 2}}" + "".join(f"{value:>{_COLUMN}}" for value in values)
+    return f"{INDENT}{label:<{_LABEL - 2}}" + "".join(f"{value:>{_COLUMN}}" for value in values)
 
 
 def _heading(report: Report, step: Step | None) -> str:
@@ -121,22 +127,27 @@ def _outside(report: Report, layout: TextOptions) -> list[Text]:
     interval = f"({words.scaled(outside.low_bytes, report)} to {words.scaled(outside.high_bytes, report)})"
     told = ", ".join(filter(None, [outside.how, f"{outside.loading} loading" if outside.loading else ""]))
     value = f"{words.scaled(outside.bytes, report):>{_COLUMN - 2}}"
-    return _wrapped("outside", f"{value} {interval} context and loaded kernels, modelled ({told})", layout)
+    if "measured" in outside.how:
+        return wrapped("outside", f"{value} {interval} context, kernels, libraries: {outside.how}", layout)
+    return wrapped("outside", f"{value} {interval} context and loaded kernels, modelled ({told})", layout)
 
 
 def _cards(report: Report, layout: TextOptions) -> list[Text]:
     if len(report.devices) < 2:
         return []
-    totals = (f"cuda:{each.device} {words.scaled(each.peaks.process_total_bytes, report)}" for each in report.devices)
-    return _wrapped("by card", " · ".join(totals), layout)
+    totals = (
+        f"cuda:{each.device} {words.scaled(each.peaks.process_total_bytes, report)}"
+        for each in report.devices
+    )
+    return wrapped("by card", " · ".join(totals), layout)
 
 
 def _facts(report: Report, layout: TextOptions) -> list[Text]:
     lines: list[Text] = []
-    for label, sentence in _labelled(report):
-        lines += _wrapped(label, sentence, layout)
+    for label, sentence in (*layout.facts, *_labelled(report)):
+        lines += wrapped(label, sentence, layout)
     for number, command in enumerate(layout.commands):
-        lines.append(Text.assemble((f"{_INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
+        lines.append(Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
     return lines
 
 
@@ -145,7 +156,7 @@ def _labelled(report: Report) -> Iterable[tuple[str, str]]:
     if oom is not None and not oom.caught:
         yield "asked for", words.asked(oom)
         yield "held then", words.held(oom)
-    yield "on", " · ".join(part.replace(" ", _GLUE) for part in _ran_on(report))
+    yield "on", " · ".join(part.replace(" ", GLUE) for part in _ran_on(report))
     if report.assumed:
         total = sum(item.count or 1 for item in report.assumed)
         yield "assumed", f"{words.count(total, 'value')}: {_listed(map(words.assumed, report.assumed))}"
@@ -167,7 +178,7 @@ def _ran_on(report: Report) -> list[str]:
         parts.append("memory unlimited")
     elif report.capacity_bytes != report.card.memory_bytes:
         parts.append(f"memory {format_gib(report.capacity_bytes)} GiB as given")
-    return [*parts, words.stopped(report.stopped)]
+    return [*parts, words.stopped(report.stopped), *filter(None, [words.pace(report)])]
 
 
 def _listed(sentences: Iterable[str]) -> str:
@@ -176,19 +187,19 @@ def _listed(sentences: Iterable[str]) -> str:
     return "; ".join(every[:_LISTED]) + (f"; and {more} more (--json has all)" if more > 0 else "")
 
 
-def _wrapped(label: str, sentence: str, layout: TextOptions, style: str = "") -> list[Text]:
+def wrapped(label: str, sentence: str, layout: TextOptions, style: str = "") -> list[Text]:
     """The sentence beside its label, hanging under itself where it is too long for a line."""
-    indent = len(_INDENT) + (_LABEL if label else 0)
+    indent = len(INDENT) + (_LABEL if label else 0)
     width = max(20, layout.width - indent)
-    plain = "".join(each if each.isprintable() or each == _GLUE else " " for each in sentence)
+    plain = "".join(each if each.isprintable() or each == GLUE else " " for each in sentence)
     lead = len(plain) - len(plain.lstrip())
     pieces = textwrap.wrap(plain, width, subsequent_indent=" " * lead, break_on_hyphens=False) or [""]
-    first = f"{_INDENT}{label:<{_LABEL}}" if label else _INDENT
+    first = f"{INDENT}{label:<{_LABEL}}" if label else INDENT
     heads = [first, *[" " * indent] * (len(pieces) - 1)]
     pairs = zip(heads, pieces, strict=True)
-    return [Text.assemble((head, "dim"), (piece.replace(_GLUE, " "), style)) for head, piece in pairs]
+    return [Text.assemble((head, "dim"), (piece.replace(GLUE, " "), style)) for head, piece in pairs]
 
 
-def _ascii(plain: str) -> str:
+def as_ascii(plain: str) -> str:
     """The same number of characters, so that the styles' places hold."""
     return "".join(each if each.isascii() else _ASCII.get(each, "?") for each in plain)

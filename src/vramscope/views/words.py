@@ -93,6 +93,12 @@ def steadiness(report: Report) -> str | None:
     return f"not steady: the peak still grew in step {whole[-1].step}"
 
 
+def pace(report: Report) -> str | None:
+    """How long a step takes, the middle one of those that were timed; None where nothing was computed."""
+    known = sorted(step.seconds for step in report.steps if step.complete and step.seconds is not None)
+    return f"{known[len(known) // 2]:.3g} s a step" if known else None
+
+
 def cautions(report: Report) -> list[str]:
     """What a reader must know before trusting the verdict."""
     found = [
