@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.14.1 torchvision==0.29.1
 
-.PHONY: help demo test lint truth bench clean
+.PHONY: help demo test lint truth bench assets clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ truth: $(VENV)/.test ## published measurements against predictions (needs ../sha
 
 bench: $(VENV)/.test ## how fast, as ratios in one run
 	$(BIN)/python bench/speed.py
+
+assets: ## the page's libraries, as assets/package-lock.json has them, into the package (needs npm)
+	cd assets && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
 
 clean: ## removes the virtual environment
 	rm -rf $(VENV)
