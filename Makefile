@@ -10,7 +10,7 @@ help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 demo: $(VENV)/.demo ## sets up, then predicts a ResNet-50 training step on an RTX 3060 that isn't there
-	$(BIN)/vramscope predict --gpu rtx-3060 examples/resnet50_step.py --batch-size 90
+	$(BIN)/vramscope predict --gpu rtx-3060 -o demo.vram examples/resnet50_step.py --batch-size 90
 
 test: $(VENV)/.test ## sets up, then checks style and types and runs every test
 	$(BIN)/ruff check src tests bench examples
@@ -22,6 +22,8 @@ truth: $(VENV)/.test ## published measurements against predictions (needs ../sha
 
 bench: $(VENV)/.test ## how fast, as ratios in one run
 	$(BIN)/python bench/speed.py
+	$(BIN)/python bench/recorder.py
+	$(BIN)/python bench/million.py
 
 assets: ## the page's libraries, as assets/package-lock.json has them, into the package (needs npm)
 	cd assets && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build

@@ -127,7 +127,7 @@ def _outside(report: Report, layout: TextOptions) -> list[Text]:
     interval = f"({words.scaled(outside.low_bytes, report)} to {words.scaled(outside.high_bytes, report)})"
     told = ", ".join(filter(None, [outside.how, f"{outside.loading} loading" if outside.loading else ""]))
     value = f"{words.scaled(outside.bytes, report):>{_COLUMN - 2}}"
-    if "measured" in outside.how:
+    if outside.how.startswith("measured ("):  # not the "measured context" of a prediction
         return wrapped("outside", f"{value} {interval} context, kernels, libraries: {outside.how}", layout)
     return wrapped("outside", f"{value} {interval} context and loaded kernels, modelled ({told})", layout)
 
