@@ -3,7 +3,8 @@
     python bench/recorder.py [ROUNDS]
 
 Both are run in turn, each in a process of its own; the ratio is that of the medians.  A step's time is the
-mean over 40 steps, in which the history is read as often as in any long run."""
+processor's, as its threads take turns, and the mean over 40 steps, in which the history is read as often as in
+any long run."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ optimizer = torch.optim.AdamW(model.parameters())
 def step():
     loss().backward(); optimizer.step(); optimizer.zero_grad()
 for _ in range(5): step()
-began = time.perf_counter()
+began = time.process_time()
 for _ in range(40): step()
-print((time.perf_counter() - began) / 40)
+print((time.process_time() - began) / 40)
 """
 
 

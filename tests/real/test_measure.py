@@ -36,7 +36,12 @@ def on_card(folder, *words, gpu="rtx-3060"):
         site = variables["PYTHONPATH"].partition(os.pathsep)[0]
         variables["PYTHONPATH"] = variables["PYTHONPATH"].removeprefix(site).lstrip(os.pathsep)
         done = subprocess.run(
-            [sys.executable, "-m", "vramscope", *words], cwd=folder, env=variables, capture_output=True, text=True, timeout=120
+            [sys.executable, "-m", "vramscope", *words],
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         return done, machine.peak_used_bytes(1)[0]
 
@@ -47,7 +52,17 @@ def pair(tmp_path_factory):
     (folder / "train.py").write_text(SCRIPT)
     done, held = on_card(folder, "measure", "-o", "real.vram", "--json", "real.json", "train.py")
     assert done.returncode == 0, done.stderr
-    told = [sys.executable, "-m", "vramscope", "predict", "--gpu", "rtx-3060", "-o", "virtual.vram", "train.py"]
+    told = [
+        sys.executable,
+        "-m",
+        "vramscope",
+        "predict",
+        "--gpu",
+        "rtx-3060",
+        "-o",
+        "virtual.vram",
+        "train.py",
+    ]
     subprocess.run(told, cwd=folder, check=True, capture_output=True, timeout=120)
     return load_run(folder / "real.vram"), load_run(folder / "virtual.vram"), done, held
 
@@ -94,7 +109,11 @@ def test_the_report_says_that_it_was_measured(pair):
 def test_without_a_gpu_it_says_so(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-m", "vramscope", "measure", "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "vramscope", "measure", "train.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
     assert done.returncode == 2

@@ -35,12 +35,16 @@ def test_a_check_passes(virtual, tmp_path, check):
 
 def test_what_is_no_check_follows_the_policy(virtual, tmp_path):
     script = tmp_path / "mask.py"
-    script.write_text("import torch\nx = torch.randn(100, device='cuda')\nif (x < 0).any(): print(len(x[x < 0]))\nelse: print('none')\n")
+    script.write_text(
+        "import torch\nx = torch.randn(100, device='cuda')\nif (x < 0).any(): print(len(x[x < 0]))\nelse: print('none')\n"
+    )
     assert virtual(f"import runpy; runpy.run_path({str(script)!r})").check().stdout == "100\n"
 
 
 def test_known_values_fail_a_check_all_the_same(virtual, tmp_path):
     script = tmp_path / "known.py"
-    script.write_text("import torch\nx = torch.full((4,), -1, device='cuda')\nif (x < 0).any(): raise ValueError('negative')\n")
+    script.write_text(
+        "import torch\nx = torch.full((4,), -1, device='cuda')\nif (x < 0).any(): raise ValueError('negative')\n"
+    )
     ran = virtual(f"import runpy; runpy.run_path({str(script)!r})")
     assert "ValueError: negative" in ran.stderr

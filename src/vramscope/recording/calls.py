@@ -42,7 +42,7 @@ class Calls:
         module_class = torch.nn.Module
         real, is_compiling = module_class.__call__, torch.compiler.is_compiling
         grad_enabled, any_autocast = torch.is_grad_enabled, torch._C._is_any_autocast_enabled
-        number_of = recorder.models.number_of
+        number_of, plain = recorder.models.number_of, torch.Tensor
 
         @functools.wraps(real)
         def call(module: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +67,7 @@ class Calls:
                 stack.pop()
                 labels.set(outside)
             if grad:
-                self._tag(_flat(found), label)
+                self._tag((found,) if type(found) is plain else _flat(found), label)
             return found
 
         module_class.__call__ = call

@@ -55,6 +55,7 @@ class _Use(ctypes.Structure):
 
     _fields_ = (
         ("address", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
         ("time_us", ctypes.c_int64),
         ("device", ctypes.c_int32),
         ("kind", ctypes.c_int32),
@@ -118,9 +119,11 @@ class History:
         if self._core is None:
             return
         room = (_Use * 4096)()
-        found: list[tuple[int, str, int, int]] = []
+        found: list[tuple[int, str, int, int, int]] = []
         while count := self._core.vs_take_uses(room, len(room)):
-            found += [(use.device, USES[use.kind], use.address, use.time_us) for use in room[:count]]
+            found += [
+                (use.device, USES[use.kind], use.address, use.time_us, use.bytes) for use in room[:count]
+            ]
         if found:
             journal.write("uses", uses=found)
 
@@ -190,7 +193,7 @@ class History:
     # -- one device's events as columns ---------------------------------------------------------
     def _write(self, device: int, trace: Sequence[dict[str, Any]]) -> None:
         self._seen += len(trace)
-        names, addresses, sizes, times, streams = zip(*map(_fields, trace), strict=True)
+        names, addresses, sizes, times, streams = _transposed(trace)
         actions = bytes(map(_NUMBERS.get, names, repeat(_OTHER)))
         labels = [each["user_metadata"] for each in trace] if self._labels.native else self._by_time(times)
         asking = [place for place, action in enumerate(actions) if action in _ASKING]
@@ -253,19 +256,12 @@ class History:
         return found
 
 
-def _fields(entry: dict[str, Any]) -> tuple[Any, ...]:
-    """What every event has; a failed request has no address."""
+def _transposed(trace: Sequence[dict[str, Any]]) -> tuple[tuple[Any, ...], ...]:
+    """What every event has, a column each; a failed request has no address."""
     try:
-        found: tuple[Any, ...] = _common(entry)
-        return found
+        return tuple(zip(*map(_common, trace), strict=True))
     except KeyError:
-        return (
-            entry["action"],
-            entry.get("addr", 0),
-            entry.get("size", 0),
-            entry["time_us"],
-            entry["stream"],
-        )
+        return tuple(zip(*(_common({"addr": 0, "size": 0, **entry}) for entry in trace), strict=True))
 
 
 def _numbered(known: dict[Any, int], values: Sequence[Any]) -> bytes:

@@ -57,6 +57,7 @@ class NoLabels(Labels):
         self.set = self._nothing
 
     def get(self) -> str:
+        """No label."""
         return ""
 
     def _nothing(self, label: str) -> None:

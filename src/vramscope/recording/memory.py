@@ -165,8 +165,7 @@ class Recorder:
     def enters(self, module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """An outermost module is called; the label that its thread has again afterwards."""
         if self._backward_depth == 0 and self._pid == os.getpid():
-            if self._phase == "init" and self.follows:
-                self.models.register_all()
+            if self.follows and self.models.meet(module):
                 self._owners.modules()
             phase = "forward" if self._torch.is_grad_enabled() else "evaluation"
             if self._phase != phase:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +20,9 @@ class Models:
         self._numbers: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._by_path: dict[str, int] = {"": 0}
         self._names: dict[str, int] = {"": 0}
-        self._roots: dict[str, int] = {}
+        self._roots: dict[str, Callable[[], Any]] = {}
+        """Who has a root's name; one with parameters keeps it, also when it is gone."""
+        self._looked = False
         self._homes: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def number_of(self, module: Any, parent: str | None) -> int:
@@ -34,6 +37,17 @@ class Models:
         path = next((path for path, number in self._by_path.items() if number == caller), "")
         self._add(module, f"{path}.{type(module).__name__}" if path else type(module).__name__)
         return self._numbers[id(module)][0]
+
+    def meet(self, module: Any) -> bool:
+        """Names a module that is called as the outermost; whether parameters may have come with it."""
+        if id(module) in self._numbers:
+            return False
+        if not self._looked:
+            self._looked = True
+            self.register_all()
+            return True
+        self.register(module)
+        return next(module.parameters(), None) is not None
 
     def register(self, root: Any) -> None:
         """Names an outermost module and all below it that have no name yet."""
@@ -75,11 +89,15 @@ class Models:
         return True
 
     def _root_name(self, root: Any) -> str:
+        """The class, with a number where another of it is still there or had parameters."""
         kind = type(root).__name__
         if getattr(root, "_is_replica", False):  # DataParallel's copies are made anew for every call
             return kind
-        self._roots[kind] = count = self._roots.get(kind, 0) + 1
-        return kind if count == 1 else f"{kind}#{count}"
+        names = (kind if number == 1 else f"{kind}#{number}" for number in count(1))
+        name = next(name for name in names if name not in self._roots or self._roots[name]() is None)
+        bare = next(root.parameters(), None) is None  # a loss, say, that is made anew for every step
+        self._roots[name] = weakref.ref(root) if bare else _held
+        return name
 
     def _add(self, module: Any, path: str) -> None:
         number = self._by_path.get(path)
@@ -93,6 +111,11 @@ class Models:
             journal.write("module", number=number, path=path, **_facts(module, own))
         key, numbers = id(module), self._numbers
         self._numbers[key] = (number, weakref.ref(module, _forget(numbers, key)))
+
+
+def _held() -> bool:
+    """In the place of a weak reference whose name is never given again."""
+    return True
 
 
 def _forget(numbers: dict[int, Any], key: int) -> Callable[[Any], None]:
@@ -138,5 +161,5 @@ def stored_bytes(tensor: Any) -> int:
 
 
 def _notes(module: Any) -> list[str]:
-    found = ["requires_grad attribute"] if "requires_grad" in module.__dict__ else []
+    found = ["requires_grad attribute"] if module.__dict__.get("requires_grad") is False else []
     return [*found, "gradient_checkpointing"] if module.__dict__.get("gradient_checkpointing") else found

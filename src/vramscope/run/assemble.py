@@ -217,7 +217,7 @@ def _span(entry: Entry, first: int, device: int, rename: Mapping[str, str], told
         reserved_bytes=reserved,
         peak_allocated_bytes=integer(here, "peak_allocated_bytes"),
         peak_reserved_bytes=integer(here, "peak_reserved_bytes"),
-        outside_bytes=None if used is None or reserved is None else used - reserved,
+        outside_bytes=None if used is None or reserved is None or used < reserved else used - reserved,
     )
 
 
@@ -236,6 +236,6 @@ def _uses(entries: Sequence[Entry], device: int) -> list[Use]:
     found = []
     for entry in entries:
         for item in entry.get("uses", ()):
-            if isinstance(item, list) and len(item) == 4 and item[0] == device:
-                found.append(Use(str(item[1]), int(item[2]), int(item[3])))
+            if isinstance(item, list) and len(item) == 5 and item[0] == device:
+                found.append(Use(str(item[1]), *map(int, item[2:])))
     return found

@@ -14,6 +14,8 @@ from vramscope.run.trace import Column
 
 LETTERS = {"p": "parameter", "b": "buffer", "g": "gradient", "o": "optimizer_state", "i": "input"}
 """The first letter of an annotation (`recording.owners`), and the category that it stands for."""
+_LIVES = 8
+"""So many blocks may have lain at one address within the time that the clocks may be apart."""
 _CLOCKS_APART_US = 50
 """The library's clock and the allocator's agree to a few microseconds."""
 
@@ -34,6 +36,7 @@ class Use:
     kind: str
     address: int
     time_us: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def _row(
 
 
 def _used(blocks: Mapping[str, Column], uses: Sequence[Use], times: Column) -> list[tuple[int, Use]]:
-    """The block that held the address at the time: of those whose life covers it, the one born last."""
+    """The block that held the address at the time; see `_best`."""
     if not uses or not len(times):
         return []
     born_us = times[np.maximum(blocks["born"], 0)]
@@ -97,16 +100,32 @@ def _used(blocks: Mapping[str, Column], uses: Sequence[Use], times: Column) -> l
     by_start = np.argsort(blocks["address"], kind="stable")
     starts = blocks["address"][by_start]
     ends = starts + blocks["size_bytes"][by_start].astype(np.uint64)
+    asked = blocks["requested_bytes"]
     found = []
     for address, group in _grouped(uses).items():
         here = by_start[(starts <= address) & (ends > address)]
         here = here[np.argsort(born_us[here], kind="stable")]
-        begins, ends_us = born_us[here], freed_us[here]
+        lives = born_us[here], freed_us[here], asked[here]
         for use in group:
-            place = int(np.searchsorted(begins, use.time_us + _CLOCKS_APART_US, "right")) - 1
-            if place >= 0 and ends_us[place] >= use.time_us - _CLOCKS_APART_US:
+            place = _best(use, *lives)
+            if place is not None:
                 found.append((int(here[place]), use))
     return found
+
+
+def _best(use: Use, born_us: Column, freed_us: Column, asked: Column) -> int | None:
+    """Of the blocks that lay at an address, in order of birth, the one that was used.
+
+    One life after another ends and begins there within microseconds, less than the clocks agree to.  So the
+    size decides first: a work space is as large as what was asked for it, anything else is no larger."""
+    last = int(np.searchsorted(born_us, use.time_us + _CLOCKS_APART_US, "right"))
+    best, least = None, _CLOCKS_APART_US + 1
+    for place in range(last - 1, max(last - _LIVES, 0) - 1, -1):
+        fits = asked[place] == use.bytes if use.kind == "workspace" else asked[place] >= use.bytes
+        apart = max(int(born_us[place]) - use.time_us, use.time_us - int(freed_us[place]), 0)
+        if fits and apart < least:
+            best, least = place, apart
+    return best
 
 
 def _grouped(uses: Sequence[Use]) -> dict[int, list[Use]]:

@@ -41,11 +41,12 @@ def told_by(entries: Sequence[Entry]) -> Told:
         elif kind == "settings" and isinstance(entry.get("settings"), dict):
             settings = dict(entry["settings"])
     modules = _dense(kinds["module"], _module, Module(""))
+    frames = _frames(kinds["frame"])  # with gaps: the recorder's own have numbers too, and are not told
     tables = Tables(
         modules=modules,
         names=_dense(kinds["name"], lambda entry: text(entry, "name") or "", ""),
-        frames=_frames(kinds["frame"]),
-        stacks=_stacks(kinds["stack"], len(kinds["frame"])),
+        frames=frames,
+        stacks=_stacks(kinds["stack"], len(frames)),
         optimizers=tuple(optimizers),
     )
     casts = {

@@ -32,8 +32,8 @@ cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int *target) { *tar
 
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
 {
-    VS_UNUSED(handle); VS_UNUSED(bytes);
-    vs_used_as(VS_WORKSPACE, workspace);
+    VS_UNUSED(handle);
+    vs_used_as(VS_WORKSPACE, workspace, bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
 

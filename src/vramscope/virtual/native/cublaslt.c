@@ -69,8 +69,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 {
     VS_UNUSED(handle); VS_UNUSED(desc); VS_UNUSED(alpha); VS_UNUSED(a_data); VS_UNUSED(a); VS_UNUSED(b_data);
     VS_UNUSED(b); VS_UNUSED(beta); VS_UNUSED(c_data); VS_UNUSED(c); VS_UNUSED(d_data); VS_UNUSED(d);
-    VS_UNUSED(algorithm); VS_UNUSED(bytes); VS_UNUSED(stream);
-    vs_used_as(VS_WORKSPACE, workspace);
+    VS_UNUSED(algorithm); VS_UNUSED(stream);
+    vs_used_as(VS_WORKSPACE, workspace, bytes);
     vs_kernel_launched();
     return CUBLAS_STATUS_SUCCESS;
 }

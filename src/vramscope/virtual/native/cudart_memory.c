@@ -149,7 +149,7 @@ cudaError_t vs_copy(void *dst, const void *src, size_t bytes)
     bool to_device = vs_is_device_pointer(dst), from_device = vs_is_device_pointer(src);
     if (to_device && from_device) vs_copied_across(dst, src, bytes);
     else if (to_device) {
-        vs_used_as(VS_INPUT, dst);
+        vs_used_as(VS_INPUT, dst, bytes);
         vs_copied_in(dst, src, bytes);
     }
     else if (from_device) vs_read_back(dst, src, bytes);

@@ -71,7 +71,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     void *saved_mean, void *saved_variance, cudnnActivationDescriptor_t activation, void *workspace,
     size_t workspace_bytes, void *reserve, size_t reserve_bytes)
 {
-    vs_used_as(VS_WORKSPACE, workspace);
+    vs_used_as(VS_WORKSPACE, workspace, workspace_bytes);
     return pass_over(handle, x_descriptor, 3);
 }
 
@@ -94,7 +94,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     const void *saved_variance, cudnnActivationDescriptor_t activation, void *workspace, size_t workspace_bytes,
     void *reserve, size_t reserve_bytes)
 {
-    vs_used_as(VS_WORKSPACE, workspace);
+    vs_used_as(VS_WORKSPACE, workspace, workspace_bytes);
     return pass_over(handle, x_descriptor, 5);
 }
 

@@ -122,7 +122,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (!atomic_load_explicit(&plan->executed, memory_order_relaxed) && !atomic_exchange(&plan->executed, true))
         listing_forget(plan);
     notice_search(plan);
-    if (given) vs_used_as(VS_WORKSPACE, given->workspace);
+    if (given) vs_used_as(VS_WORKSPACE, given->workspace, (uint64_t)plan->workspace_bytes);
     vs_kernel_launched();
     vs_elapse(cudnn_stream(handle), plan->seconds);
     return CUDNN_STATUS_SUCCESS;

@@ -185,7 +185,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
                               size_t reserve_bytes, void *reserve)
 {
-    vs_used_as(VS_WORKSPACE, work);
+    vs_used_as(VS_WORKSPACE, work, work_bytes);
     elapse(handle, rnn, x_descriptor);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -198,7 +198,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
                                       size_t reserve_bytes, void *reserve)
 {
-    vs_used_as(VS_WORKSPACE, work);
+    vs_used_as(VS_WORKSPACE, work, work_bytes);
     elapse(handle, rnn, x_descriptor);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -210,7 +210,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          void *dweights, size_t work_bytes, void *work, size_t reserve_bytes,
                                          void *reserve)
 {
-    vs_used_as(VS_WORKSPACE, work);
+    vs_used_as(VS_WORKSPACE, work, work_bytes);
     elapse(handle, rnn, x_descriptor);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -97,8 +97,8 @@ static size_t width(ncclDataType_t type)
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, send);
-    vs_used_as(VS_COMMUNICATION, receive);
+    vs_used_as(VS_COMMUNICATION, send, count * width(type));
+    vs_used_as(VS_COMMUNICATION, receive, count * width(type));
     VS_UNUSED(op); VS_UNUSED(comm); VS_UNUSED(stream);
     vs_copied_across(receive, send, count * width(type));
     return ncclSuccess;
@@ -119,8 +119,8 @@ ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataT
 }
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, send);
-    vs_used_as(VS_COMMUNICATION, receive);
+    vs_used_as(VS_COMMUNICATION, send, count * width(type));
+    vs_used_as(VS_COMMUNICATION, receive, count * width(type) * (size_t)comm->ranks);
     size_t bytes = count * width(type);
     VS_UNUSED(stream);
     for (int i = 0; i < comm->ranks; i++) vs_copied_across((char *)receive + (size_t)i * bytes, send, bytes);
@@ -128,29 +128,29 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDa
 }
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, send);
-    vs_used_as(VS_COMMUNICATION, receive);
+    vs_used_as(VS_COMMUNICATION, send, count * width(type) * (size_t)comm->ranks);
+    vs_used_as(VS_COMMUNICATION, receive, count * width(type));
     VS_UNUSED(op); VS_UNUSED(comm); VS_UNUSED(stream);
     vs_overwritten(receive, count * width(type));
     return ncclSuccess;
 }
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, send);
+    vs_used_as(VS_COMMUNICATION, send, count * width(type));
     VS_UNUSED(send); VS_UNUSED(count); VS_UNUSED(type); VS_UNUSED(peer); VS_UNUSED(comm); VS_UNUSED(stream);
     return ncclSuccess;
 }
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, receive);
+    vs_used_as(VS_COMMUNICATION, receive, count * width(type));
     VS_UNUSED(peer); VS_UNUSED(comm); VS_UNUSED(stream);
     vs_overwritten(receive, count * width(type));
     return ncclSuccess;
 }
 ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
-    vs_used_as(VS_COMMUNICATION, send);
-    vs_used_as(VS_COMMUNICATION, receive);
+    vs_used_as(VS_COMMUNICATION, send, count * width(type) * (size_t)comm->ranks);
+    vs_used_as(VS_COMMUNICATION, receive, count * width(type) * (size_t)comm->ranks);
     VS_UNUSED(send); VS_UNUSED(stream);
     vs_overwritten(receive, count * width(type) * (size_t)comm->ranks);
     return ncclSuccess;

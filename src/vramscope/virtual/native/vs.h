@@ -76,8 +76,8 @@ int vs_answers_left(void);                            /* drops what was not take
 /* ---- uses ----------------------------------------------------------------------
  * What a library was given an address for, in order; the last 65,536 are kept. */
 enum { VS_WORKSPACE, VS_COMMUNICATION, VS_INPUT };    /* VS_INPUT: a copy from the host went there */
-struct vs_use { uint64_t address; int64_t time_us; int32_t device, kind; };
-void vs_used_as(int kind, const void *address);       /* NULL and host addresses are left out */
+struct vs_use { uint64_t address, bytes; int64_t time_us; int32_t device, kind; };
+void vs_used_as(int kind, const void *address, uint64_t bytes);   /* host addresses and nothing are left out */
 int vs_take_uses(struct vs_use *out, int room);       /* the oldest first; each is told once */
 
 /* ---- time ----------------------------------------------------------------------

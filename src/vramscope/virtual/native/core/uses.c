@@ -27,13 +27,13 @@ static void in_child(void)
     first = end;
 }
 
-void vs_used_as(int kind, const void *address)
+void vs_used_as(int kind, const void *address, uint64_t bytes)
 {
-    int device = address ? vs_device_of(address) : -1;
+    int device = address && bytes ? vs_device_of(address) : -1;
     if (device < 0) return;
     static atomic_int watching;
     if (!atomic_exchange(&watching, 1)) vs_after_fork(in_child);
-    struct vs_use use = {(uint64_t)address, now_us(), device, kind};
+    struct vs_use use = {(uint64_t)address, bytes, now_us(), device, kind};
     pthread_mutex_lock(&lock);
     ring[end++ % ROOM] = use;
     if (end - first > ROOM) first = end - ROOM;
