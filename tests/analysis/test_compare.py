@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from builders import MIB, trained
+from million import million_run
 from pairs import (
     LAYERS,
     PAIRS,
@@ -511,7 +513,55 @@ def test_modules_are_matched_by_their_end_when_the_root_class_differs():
     assert module(found, "classifier").a is None
 
 
+def test_a_million_events():
+    run = million_run()
+    begun = time.process_time()
+
+    found = compare(run, run)
+
+    assert time.process_time() - begun < 2
+    assert found.reasons == ()
+
+
 def test_spans_alone_are_no_history():
     trace = replace(Story().trace(), spans=(Span(0, "init"),))
 
     assert not compare(Run(None, traces=(trace,)), empty()).a.has_history
+
+
+def stepping(*, lora: bool = False, **how: bool) -> Run:
+    """A run whose optimizer steps in some way."""
+    story = trained_story(lora=lora)
+    story.optimizers = [replace(each, **how) for each in story.optimizers]
+    return run_of(story, "stepping")
+
+
+def test_another_way_of_stepping():
+    found = compare(stepping(), stepping(lora=True, fused=True))
+
+    assert reason(found, "temporary").endswith("; the optimizer steps by fused kernels instead of foreach")
+
+
+@pytest.mark.parametrize("category", ["communication", "kv_cache", "autocast_cache"])
+def test_a_category_that_one_has_none_of(category: str):
+    story = training_story()
+    story.span("forward", 3)
+    story.free(story.alloc(1 << 20, category))
+
+    found = compare(training_story().run(), story.run())
+
+    words = category.replace("_", " ").replace("kv", "KV")
+    assert reason(found, category) == f"{words} rose by 1.00 MiB: A has none"
+
+
+def test_work_spaces_of_another_card():
+    run = full()
+    assert run.report is not None
+    report = replace(run.report, card=replace(run.report.card, name="NVIDIA L4"))
+    larger = trained_story()
+    larger.span("forward", 2)
+    larger.free(larger.alloc(8 << 20, "workspace"))
+
+    found = compare(run, replace(run, report=report, traces=(larger.trace(),)))
+
+    assert reason(found, "workspace").endswith("cuBLAS and cuDNN choose by card, which differ")

@@ -87,6 +87,19 @@ def test_at_most_so_many_modules_are_told():
     assert 3 < len(table.splitlines()) <= 16
 
 
+def test_modules_have_residuals_too():
+    """Measured − predicted, in whichever order the two are named."""
+    larger = replace(lora(), origin="measured")
+
+    shown = [
+        compare_text(compare(*pair), TextOptions(100)).plain for pair in ((full(), larger), (larger, full()))
+    ]
+
+    for text in shown:
+        (row,) = [line.split() for line in text.splitlines() if line.startswith("    lm_head ")]
+        assert row[3:] == ["−12.0", "−4.0", "−8.0"]
+
+
 def test_as_json():
     found = json.loads(to_json(compare(full(), measured())))
 

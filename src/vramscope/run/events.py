@@ -66,9 +66,9 @@ class Events:
     stream: Column
     """int32, index into `Trace.streams`."""
     pool: Column
-    """int32, index into `Trace.pools`; torch before 2.9 does not tell it, and all are 0."""
+    """int32, index into `Trace.pools`; an older torch does not tell it, and all are 0."""
     time_us: Column
-    """int64, microseconds since 1970; 0 where torch did not tell (before 2.1)."""
+    """int64, microseconds since 1970; 0 where torch did not tell."""
 
     def __len__(self) -> int:
         return len(self.action)

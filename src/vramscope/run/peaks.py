@@ -98,9 +98,7 @@ def highest_of(samples: Sequence[Sample], devices: Sequence[DevicePeaks]) -> Hig
     return Highest(top.phase, top.step, top.device)
 
 
-def steps_of(
-    samples: Sequence[Sample], complete: set[int], seconds: Mapping[int, float]
-) -> tuple[Step, ...]:
+def steps_of(samples: Sequence[Sample], complete: set[int], seconds: Mapping[int, float]) -> tuple[Step, ...]:
     """One process's samples, by step; `complete` are the steps that came to their end, `seconds` their times."""
     numbers = sorted({sample.step for sample in samples if sample.step is not None})
     return tuple(

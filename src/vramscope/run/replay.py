@@ -27,6 +27,7 @@ from vramscope.run.events import (
     Events,
 )
 from vramscope.run.heap import BEFORE, Heap, Held
+from vramscope.run.pieces import Pieces
 from vramscope.run.rules import (
     MIN_BLOCK,
     NEVER,
@@ -63,7 +64,7 @@ def replay(
     `settings` are the `allocator_settings` of torch's snapshot, `start` what the allocator held before the
     first event (nothing, if it was recorded from the beginning).  `unsplit` are the numbers of the pools
     that never split a block (``MemPool(no_split=True)``), which no event tells: see `unsplit_pools`."""
-    heap, rules = Heap(len(events)), rules_of(settings or {})
+    heap, rules = Heap(len(events), Pieces(len(events))), rules_of(settings or {})
     for held in start:
         heap.hold(held)
     sizes = rounded_sizes(events.size, rules)
@@ -108,31 +109,32 @@ def _run(heap: Heap, events: Events, sizes: Column, least_rests: Column) -> None
     columns = (events.action, events.address, events.size, sizes, least_rests)
     free, begins, live = heap.free, heap.begins, heap.live
     ends, homes, freed, returned, pieces = heap.ends, heap.homes, heap.freed, heap.returned, heap.pieces_of
-    own, piece_at, moments = heap.own, heap.piece_at, heap.moments
+    own, moments, gone, mapped_at = heap.own, heap.moments, heap.pieces.gone, heap.pieces.mapped_at
+    nowhere = (-1, 0)
     for moment, (action, address, told, size, least) in enumerate(
         zip(*(c.tolist() for c in columns), strict=True)
     ):
         if action == ALLOC:
             entry = free.get(address)
-            if entry is None or entry[0] - address < size:
-                where = heap.misplaced(moment, address, size, int(events.stream[moment]))
-                heap.give(*where, address)
+            end, home = entry or nowhere
+            piece = home if home >= 0 else mapped_at(address)
+            if end - address < size or piece < 0 or gone[piece] != moments or address in live:
+                heap.give(address, *heap.misplaced(moment, address, size, int(events.stream[moment])))
                 continue
-            end, home = entry
             stop = address + size
             del free[address]
             if end - stop >= least or (home < 0 and end - stop >= MIN_BLOCK):
-                free[stop] = entry
+                free[stop] = (end, home)
                 begins[end] = stop
             else:
                 stop = end
-                del begins[end]
+                begins.pop(end, None)
             live[address] = len(ends)
             ends.append(stop)
             homes.append(home)
             freed.append(moments)
             returned.append(moments)
-            pieces.append(home if home >= 0 else piece_at(address))
+            pieces.append(piece)
         elif action == FREE_REQUESTED:
             block = live.get(address, -1)
             if block < 0 or freed[block] != moments:
@@ -156,7 +158,7 @@ def _run(heap: Heap, events: Events, sizes: Column, least_rests: Column) -> None
                 del free[end]
                 end = after[0]
             before = begins.get(address)
-            if before is not None and free[before][1] == home:
+            if before is not None and free.get(before) == (address, home):
                 del begins[address]
                 address = before
             free[address] = (end, home)
@@ -175,7 +177,7 @@ def _segment_event(
     elif action == SEGMENT_ALLOC:
         heap.add_segment(moment, address, size, stream, pool)
     elif action == SEGMENT_FREE:
-        heap.drop_segment(moment, address, size)
+        heap.drop_segment(moment, address)
     elif action == SEGMENT_MAP:
         heap.map(moment, address, size, stream, pool)
     elif action == SEGMENT_UNMAP:
@@ -190,14 +192,14 @@ class _Result:
 
     def replayed(self) -> Replayed:
         """Blocks end with their segments at the latest, whatever the history says."""
-        heap = self._heap
-        gone = np.array(heap.gone, np.int64)
-        segment = self._owners()
+        heap, asked = self._heap, self._asked()
+        gone = np.array(heap.pieces.gone, np.int64)
+        segment = heap.pieces.parts_with(np.array(heap.pieces_of, np.int32), asked["address"])
         freed, returned = np.array(heap.freed, np.int64), np.array(heap.returned, np.int64)
         if len(segment):
             freed = np.minimum(freed, gone[segment])
             returned = np.maximum(np.minimum(returned, gone[segment]), freed)
-        blocks = {**self._asked(), "segment": segment, "freed": freed, "returned": returned}
+        blocks = {**asked, "segment": segment, "freed": freed, "returned": returned}
         blocks["size_bytes"] = np.array(heap.ends, np.int64) - blocks["address"].astype(np.int64)
         return Replayed(blocks, self._segments(blocks), self._faults())
 
@@ -213,40 +215,23 @@ class _Result:
             "born": _joined([BEFORE] * len(held), asked, np.int64),
         }
 
-    def _owners(self) -> Column:
-        """The segment row of each block; one that was cut since is followed to the part with the address."""
-        heap = self._heap
-        owner = np.array(heap.pieces_of, np.int32)
-        if not heap.parts:
-            return owner
-        address = self._asked()["address"]
-        whole = np.array([heap.origin.get(row, row) for row in range(len(heap.sizes))], np.int32)[owner]
-        order = np.argsort(whole, kind="stable")
-        by_whole = whole[order]
-        for row, parts in heap.parts.items():
-            blocks = order[slice(*np.searchsorted(by_whole, [row, row + 1]))]
-            ranked = np.array(sorted(parts, key=heap.addresses.__getitem__), np.int32)
-            begins = np.array([heap.addresses[each] for each in ranked], np.uint64)
-            owner[blocks] = ranked[np.searchsorted(begins, address[blocks], side="right") - 1]
-        return owner
-
     def _segments(self, blocks: dict[str, Column]) -> Segments:
-        heap = self._heap
+        pieces = self._heap.pieces
         columns = {
-            "address": heap.addresses,
-            "size_bytes": heap.sizes,
-            "stream": heap.streams,
-            "pool": heap.pools,
+            "address": pieces.addresses,
+            "size_bytes": pieces.sizes,
+            "stream": pieces.streams,
+            "pool": pieces.pools,
             "small": self._small(blocks),
-            "expandable": heap.expandable,
-            "born": heap.born,
-            "freed": heap.gone,
+            "expandable": pieces.expandable,
+            "born": pieces.born,
+            "freed": pieces.gone,
         }
         return Segments(**{name: np.array(columns[name], kind) for name, kind in SEGMENT_TYPES.items()})
 
     def _small(self, blocks: dict[str, Column]) -> Column:
         """By the blocks that lay in it; one that was never used by its size."""
-        small: Column = np.array(self._heap.sizes, np.int64) == SMALL_BUFFER
+        small: Column = np.array(self._heap.pieces.sizes, np.int64) == SMALL_BUFFER
         small[blocks["segment"]] = rounded_sizes(blocks["requested_bytes"], self._rules) <= SMALL_SIZE
         return small
 

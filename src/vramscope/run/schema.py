@@ -5,6 +5,7 @@ The dataclasses of report.py are the schema; docs/report-schema.md explains each
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import types
 import typing
@@ -25,7 +26,8 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 def report_from_dict(document: object) -> Report:
     """The report that report_to_dict made these values of; RunError for anything else.
 
-    Fields that this version does not know are left alone: a later one may add some within a schema."""
+    Fields that this version does not know are left alone, and those that it has a default for may be
+    missing: a later one may add some within a schema."""
     if not isinstance(document, dict):
         raise RunError(f'this is no report: a JSON object with "schema": "{REPORT_SCHEMA}" was expected')
     check_schema(document.get("schema"), REPORT_SCHEMA)
@@ -49,12 +51,28 @@ def check_schema(found: object, known: str) -> None:
 
 def field_names(kind: type = Report, prefix: str = "") -> Iterator[str]:
     """Every field of the schema, nested ones with their path (``steps[].peaks.allocated_bytes``)."""
-    for name, annotation in typing.get_type_hints(kind).items():
+    for name, annotation in _hints(kind).items():
         inner, repeated = _value_class(annotation)
         path = f"{prefix}{name}{'[]' if repeated else ''}"
         yield path
         if inner is not None:
             yield from field_names(inner, f"{path}.")
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields; Python compiles each of them anew when it is asked."""
+    return typing.get_type_hints(kind)
+
+
+def _required(kind: Any) -> list[str]:
+    """The fields that were there from the beginning: those without a default."""
+    nothing = dataclasses.MISSING
+    return [
+        each.name
+        for each in dataclasses.fields(kind)
+        if each.default is nothing and each.default_factory is nothing
+    ]
 
 
 def _value_class(annotation: Any) -> tuple[type | None, bool]:
@@ -92,11 +110,12 @@ def _decoded_tuple(arguments: tuple[Any, ...], value: object, path: str) -> tupl
 def _decoded_fields(kind: type, value: object, path: str) -> object:
     if not isinstance(value, dict):
         raise _wrong(path, "object", value)
-    hints, dot = typing.get_type_hints(kind), f"{path}." if path else ""
-    missing = [name for name in hints if name not in value]
+    hints, dot = _hints(kind), f"{path}." if path else ""
+    missing = [name for name in _required(kind) if name not in value]
     if missing:
         raise RunError(f"the report has no {dot}{missing[0]}: it is damaged or not a report")
-    return kind(**{name: _decoded(hint, value[name], dot + name) for name, hint in hints.items()})
+    known = {name: hint for name, hint in hints.items() if name in value}
+    return kind(**{name: _decoded(hint, value[name], dot + name) for name, hint in known.items()})
 
 
 def _wrong(path: str, expected: str, value: object) -> RunError:
