@@ -35,6 +35,8 @@ CLI = "from vramscope.cli import status_of; assert status_of({!r}) == 0"
         CLI.format(["gpus"]),
         CLI.format(["show", "a.vram"]),
         CLI.format(["show", "--json", "a.vram"]),
+        CLI.format(["explain", "a.vram"]),
+        CLI.format(["diff", "a.vram", "a.vram"]),
         CLI.format(["show", "--stages", "--layers", "--peak", "--lines", "--timeline", "a.vram"]),
     ],
 )

@@ -11,7 +11,18 @@ import pytest
 
 from vramscope.cli import group
 
-PAGES = ("predict", "show", "export", "import", "gpus", "doctor", "report-schema")
+PAGES = (
+    "predict",
+    "diff",
+    "run-format",
+    "show",
+    "explain",
+    "export",
+    "import",
+    "gpus",
+    "doctor",
+    "report-schema",
+)
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -26,6 +26,7 @@ SURFACE = {
         *("RUN", "--stages", "--layers", "--depth N", "--peak", "--at MOMENT", "--lines", "--timeline"),
         *("--device N", "--process PID", "--json"),
     ],
+    "explain": ["RUN", "--with OTHER", "--json"],
     "diff": ["A", "B", "--json"],
     "export": ["RUN", "FILE"],
     "import": ["SNAPSHOT.pickle", "-o RUN"],
