@@ -22,11 +22,13 @@ args = parser.parse_args()
 
 
 def ended(stage):
+    """Names what has just happened, and gives the cache back."""
     mark(stage)
     torch.cuda.empty_cache()
 
 
 def build():
+    """The model, on the card."""
     return timm.create_model(args.model, num_classes=102).cuda()
 
 

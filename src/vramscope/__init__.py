@@ -1,8 +1,10 @@
 """vramscope: what a PyTorch program will do to a GPU's memory, measured on a card that isn't there.
 
     import vramscope
-    report = vramscope.predict("train.py", "rtx-3060", arguments=["--batch-size", "90"])
+    report = vramscope.predict("train.py", "rtx-3060", arguments=["--batch-size", "90"], save="train.vram")
     print(report.verdict, report.peaks.process_total_bytes)
+    for finding in vramscope.explain(vramscope.load("train.vram")):
+        print(finding.question, finding.answer)
 
 Importing this imports neither torch nor anything of ours that is not asked for."""
 
@@ -13,17 +15,34 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vramscope.api import predict
+    from vramscope.api import compare, explain, load, measure, predict
     from vramscope.errors import VramscopeError
     from vramscope.run.report import Report
+    from vramscope.run.run import Run
 
 __version__ = "0.1.0"
 
-__all__ = ["Report", "VramscopeError", "__version__", "mark", "predict"]
+__all__ = [
+    "Report",
+    "Run",
+    "VramscopeError",
+    "__version__",
+    "compare",
+    "explain",
+    "load",
+    "mark",
+    "measure",
+    "predict",
+]
 
 _HOMES = {
     "Report": "vramscope.run.report",
+    "Run": "vramscope.run.run",
     "VramscopeError": "vramscope.errors",
+    "compare": "vramscope.api",
+    "explain": "vramscope.api",
+    "load": "vramscope.api",
+    "measure": "vramscope.api",
     "predict": "vramscope.api",
 }
 

@@ -22,6 +22,8 @@ from vramscope.run.report import UNLIMITED_BYTES, CardFigures, Outside, Report
 from vramscope.units import parse_size
 
 if TYPE_CHECKING:
+    from vramscope.analysis.compare.figures import Comparison
+    from vramscope.analysis.explain.finding import Finding
     from vramscope.cards import Card
     from vramscope.real.nvml import RealCard
     from vramscope.run.run import Run
@@ -60,6 +62,7 @@ def predict(
     assume: str | Mapping[str, object] | None = None,
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    save: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Runs a program on a card that isn't there and reports the memory it takes.
 
@@ -71,6 +74,7 @@ def predict(
     assume        values to take for what is read back from the card, {"nonzero": 0.5}
     arguments     the script's command line
     environment   its environment variables instead of this process's
+    save          a path for the whole run, which `load` reads
 
     A program that crashes or runs out of memory is no error: the report says so.  Raises
     VramscopeError (UsageError, TorchError, BuildError ...) where nothing could be predicted."""
@@ -82,9 +86,7 @@ def predict(
         assumptions(assume),
         environment,
     )
-    if isinstance(target, (str, os.PathLike)):
-        return report_of(script(target, arguments), setting)
-    return _predict_function(target, arguments, setting)
+    return _reported_run(target, arguments, lambda program: run_program(program, setting), save)
 
 
 def script(path: str | os.PathLike[str], arguments: Sequence[str] = ()) -> Program:
@@ -140,19 +142,36 @@ def measure(
     steps: int | Literal["all"] | None = DEFAULT_STEPS,
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    save: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Runs a program on this machine's GPU and reports the memory it took; `predict` without the virtual card.
 
     The arguments are those of `predict`.  Raises NoGpuError where there is no card."""
     wanted = steps_of(steps)
-    if isinstance(target, (str, os.PathLike)):
-        report = measure_program(script(target, arguments), wanted, environment).report
-    else:
-        with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
-            call = script(write_call(target, Path(folder)), arguments)
-            report = measure_program(call, wanted, environment).report
-    assert report is not None
-    return report
+    return _reported_run(
+        target, arguments, lambda program: measure_program(program, wanted, environment), save
+    )
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """A run that was saved; RunError says what is wrong with a file that is none.  Needs no torch."""
+    from vramscope.run.store import load_run
+
+    return load_run(path)
+
+
+def explain(run: Run, others: Sequence[Run] = ()) -> tuple[Finding, ...]:
+    """What puzzles people about a run, answered with its numbers; `others` ran under other settings."""
+    from vramscope.analysis.explain import explain as answers
+
+    return answers(run, others)
+
+
+def compare(a: Run, b: Run) -> Comparison:
+    """Two runs side by side: by category, phase and module, and why they differ."""
+    from vramscope.analysis.compare import compare as compared
+
+    return compared(a, b)
 
 
 def measure_program(
@@ -186,13 +205,6 @@ def measure_program(
     )
     kept = replace(journal, entries=(*journal.entries, *entries_of(finished.samples)))
     return Run(report, kept, traces, MEASURED, " ".join(report.program))
-
-
-def report_of(program: Program, setting: Setting) -> Report:
-    """The report alone of `run_program`."""
-    report = run_program(program, setting).report
-    assert report is not None  # only imported snapshots have none
-    return report
 
 
 def card_named(name: str | None) -> Card:
@@ -297,11 +309,31 @@ def _card_id(name: str) -> str:
         return name.lower().replace(" ", "-")
 
 
-def _predict_function(function: Callable[[], object], arguments: Sequence[str], setting: Setting) -> Report:
-    with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
-        call = script(write_call(function, Path(folder)), arguments)
-        report = report_of(call, setting)
-    return replace(report, program=(f"{function_name(function)}()", *arguments))
+def _reported_run(
+    target: str | os.PathLike[str] | Callable[[], object],
+    arguments: Sequence[str],
+    run: Callable[[Program], Run],
+    save: str | os.PathLike[str] | None,
+) -> Report:
+    """The report of a script's run or of a function's, which is called from a script of ours."""
+    if isinstance(target, (str, os.PathLike)):
+        found = run(script(target, arguments))
+    else:
+        with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
+            found = run(script(write_call(target, Path(folder)), arguments))
+        found = _called(found, (f"{function_name(target)}()", *arguments))
+    if save is not None:
+        from vramscope.run.store import save_run
+
+        save_run(save, found)
+    assert found.report is not None  # only imported snapshots have none
+    return found.report
+
+
+def _called(run: Run, words: tuple[str, ...]) -> Run:
+    """The run under the name of the function instead of our script's."""
+    assert run.report is not None
+    return replace(run, report=replace(run.report, program=words), name=" ".join(words))
 
 
 def _folder(program: Program) -> str:

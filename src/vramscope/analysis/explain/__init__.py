@@ -14,6 +14,7 @@ from vramscope.analysis.explain.first_step import first_step_differs
 from vramscope.analysis.explain.frozen import freeze_freezes_nothing
 from vramscope.analysis.explain.gradients import gradients_through_evaluation, gradients_through_forward
 from vramscope.analysis.explain.inference import forward_without_backward
+from vramscope.analysis.explain.kv_cache import cache_in_training
 from vramscope.analysis.explain.leak import leaks
 from vramscope.analysis.explain.logits import large_logits
 from vramscope.analysis.explain.lora import lora_base_trains
@@ -47,6 +48,7 @@ OF_A_TRACE: tuple[Callable[[Facts], Iterable[Finding]], ...] = (
     gradients_through_evaluation,
     forward_without_backward,
     cache_never_freed,
+    cache_in_training,
     trainable_without_gradient,
     optimizer_holds_frozen,
 )
