@@ -194,7 +194,13 @@ for _ in range(2):
     weights = {f"Net.{layer}.{kind}" for layer in ("first", "second") for kind in ("weight", "bias")}
 
     assert names(trace, "parameter") == names(trace, "gradient") == weights
-    assert {module.path for module in trace.tables.modules} == {"", "Net", "Net.first", "Net.second", "MSELoss"}
+    assert {module.path for module in trace.tables.modules} == {
+        "",
+        "Net",
+        "Net.first",
+        "Net.second",
+        "MSELoss",
+    }
 
 
 def test_a_block_that_follows_a_work_space_at_its_address_is_none(virtual):
@@ -350,3 +356,42 @@ model.generate(torch.randint(0, 100, (2, 16)).cuda(), max_new_tokens=4, do_sampl
 
     assert CATEGORIES[np.bincount(trace.blocks.category[live]).argmax()] in ("parameter", "kv_cache")
     assert (trace.blocks.category == INDEX["kv_cache"]).sum() >= 2 * 2 * 4
+
+
+def test_graphs_pools_and_streams(virtual):
+    ran = virtual(
+        """
+import torch
+layer, x, side = torch.nn.Linear(1024, 1024).cuda(), torch.randn(64, 1024, device="cuda"), torch.cuda.Stream()
+with torch.cuda.stream(side):
+    for _ in range(3): layer(x).sum().backward()
+torch.cuda.current_stream().wait_stream(side)
+layer.zero_grad()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    layer(x).sum().backward()
+for _ in range(3): graph.replay()
+a = torch.empty(1 << 20, device="cuda"); a.record_stream(side); del a
+b = torch.empty(1 << 20, device="cuda")
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    c = torch.empty(1 << 22, device="cuda")
+torch.cuda.max_memory_allocated()
+"""
+    ).check()
+    trace = ran.traces[0]
+
+    assert faults_of(trace) == []
+    assert len(trace.pools) == 3
+    assert len(trace.streams) >= 2
+
+
+@pytest.mark.parametrize(
+    "settings", ["expandable_segments:True", "max_split_size_mb:64", "roundup_power2_divisions:4"]
+)
+def test_the_allocators_settings_are_followed(virtual, settings):
+    ran = virtual(LOOP, PYTORCH_CUDA_ALLOC_CONF=settings).check()
+    trace = ran.traces[0]
+
+    assert faults_of(trace) == []
+    assert trace.settings["PYTORCH_CUDA_ALLOC_CONF"] == settings

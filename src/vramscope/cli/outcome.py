@@ -16,6 +16,7 @@ from vramscope.cli.interrupt import counting_interrupts
 from vramscope.cli.program import own_words, program_words
 from vramscope.cli.status import exit_status, over
 from vramscope.errors import RunError, UsageError, VramscopeError
+from vramscope.run.files import replacing
 from vramscope.views.report_json import to_json
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _write_json(text: str, path: str | None) -> None:
         print(text, end="", file=sys.stdout)
     elif path is not None:
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            with replacing(Path(path)) as file:
+                file.write(text.encode())
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}; choose another place") from error

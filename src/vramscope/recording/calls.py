@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from vramscope.recording.memory import Recorder
 
 
+_OUTSIDE = f"0:{GRAD}"
+"""The label of code that is in no module."""
+
+
 class _Thread(threading.local):
     """The modules that a thread is in, as labels, and the last autograd node that it hooked."""
 
@@ -58,7 +62,7 @@ class Calls:
             flags = (GRAD if grad else 0) | (AUTOCAST if any_autocast() else 0)
             flags |= (0 if module.training else EVALUATION) | (RECOMPUTE if recorder.in_backward() else 0)
             if grad:
-                self._tag((*args, *kwargs.values()), stack[-1] if stack else "0:2")
+                self._tag((*args, *kwargs.values()), stack[-1] if stack else _OUTSIDE)
             stack.append(label := f"{number}:{flags}")
             labels.set(recorder.prefix + label)
             try:
@@ -86,13 +90,13 @@ class Calls:
         for tensor in roots:
             node = getattr(tensor, "grad_fn", None)
             if node is not None and node._sequence_nr() > self._here.last:
-                self._hook(node, "0:2")
+                self._hook(node, _OUTSIDE)
 
     def _tag(self, tensors: Iterable[Any], label: str) -> None:
         """Hooks the newest of the nodes that made these tensors, unless it was hooked already."""
         tensor_class, newest, last = self._torch.Tensor, None, self._here.last
         for tensor in tensors:
-            if isinstance(tensor, tensor_class) and (node := tensor.grad_fn) is not None:
+            if isinstance(tensor, tensor_class) and (node := _node_of(tensor)) is not None:
                 number = node._sequence_nr()
                 if last < number < 1 << 63:  # the nodes that accumulate gradients have the highest number
                     newest, last = node, number
@@ -115,6 +119,14 @@ class Calls:
             set_label(recorder.prefix + shown)
 
         return entered
+
+
+def _node_of(tensor: Any) -> Any:
+    """The node that made a tensor; None also where autograd refuses to tell."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:  # a view of many that was changed in place: an error of the program's, at its time
+        return None
 
 
 def _flat(found: Any) -> Iterator[Any]:

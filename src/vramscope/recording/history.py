@@ -22,8 +22,8 @@ from vramscope.recording.garbage import uncollected
 from vramscope.recording.labels import Labels
 from vramscope.recording.stacks import Stacks
 
-MOST_EVENTS = 8_000_000
-"""After so many the history ends, and the report says so: they fill some 400 MB of the journal."""
+MOST_EVENTS = 4_000_000
+"""After so many the history ends, and the Run says so: they fill some 200 MB of the journal."""
 PATIENCE = 20_000
 """So many events may wait: reading costs most per reading where there are few."""
 ACTIONS = (

@@ -47,12 +47,12 @@ class Models:
             self.register_all()
             return True
         self.register(module)
-        return next(module.parameters(), None) is not None
+        return _has_parameters(module)
 
     def register(self, root: Any) -> None:
         """Names an outermost module and all below it that have no name yet."""
         prefix = self._root_name(root)
-        for path, module in root.named_modules():
+        for path, module in _tree(root):
             if id(module) not in self._numbers:
                 self._add(module, f"{prefix}.{path}" if path else prefix)
 
@@ -95,8 +95,8 @@ class Models:
             return kind
         names = (kind if number == 1 else f"{kind}#{number}" for number in count(1))
         name = next(name for name in names if name not in self._roots or self._roots[name]() is None)
-        bare = next(root.parameters(), None) is None  # a loss, say, that is made anew for every step
-        self._roots[name] = weakref.ref(root) if bare else _held
+        # One without, a loss say, may be made anew for every step.
+        self._roots[name] = _held if _has_parameters(root) else weakref.ref(root)
         return name
 
     def _add(self, module: Any, path: str) -> None:
@@ -111,6 +111,25 @@ class Models:
             journal.write("module", number=number, path=path, **_facts(module, own))
         key, numbers = id(module), self._numbers
         self._numbers[key] = (number, weakref.ref(module, _forget(numbers, key)))
+
+
+def _tree(root: Any) -> Iterator[tuple[str, Any]]:
+    """A module and all below it, each once, with their paths; not by methods that a program may have replaced."""
+    seen, waiting = {id(root)}, [("", root)]
+    while waiting:
+        path, module = waiting.pop()
+        yield path, module
+        below = [(name, child) for name, child in module._modules.items() if child is not None]
+        for name, child in reversed(below):
+            if id(child) not in seen:
+                seen.add(id(child))
+                waiting.append((f"{path}.{name}" if path else name, child))
+
+
+def _has_parameters(root: Any) -> bool:
+    return any(
+        parameter is not None for _, module in _tree(root) for parameter in module._parameters.values()
+    )
 
 
 def _held() -> bool:

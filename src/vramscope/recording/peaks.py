@@ -27,7 +27,7 @@ class Peaks:
                 getattr(core, name).restype = ctypes.c_uint64
         self._raw_stats = torch._C._cuda_memoryStats
         self._raw_reset = torch._C._cuda_resetPeakMemoryStats
-        self._kept: dict[int, dict[tuple[str, str], int]] = {}
+        self._kept: dict[int, dict[tuple[str, ...], int]] = {}
         """Per device the program's peaks up to the last reset of ours."""
         self._span: dict[int, tuple[int, int]] = {}
         """Per device the allocated and reserved peaks that a reset of the program's cut off from this span."""
@@ -115,12 +115,13 @@ class Peaks:
         self._raw_reset(device)
 
 
-def _statistics(stats: Stats) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
-    """Every statistic that has a peak: of each pool, or of none."""
+def _statistics(
+    stats: Stats, place: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], dict[str, int]]]:
+    """Every statistic that has a peak, with the keys that lead to it: of each pool, of none, of a graph's."""
     for name, values in stats.items():
         if isinstance(values, dict):
             if "peak" in values:
-                yield (name, ""), values
+                yield (*place, name), values
             else:
-                for pool, of_pool in values.items():
-                    yield (name, pool), of_pool
+                yield from _statistics(values, (*place, name))
