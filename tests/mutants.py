@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from builders import out_of_memory, trained, training
+from bytes_changed import cut, flipped, moved
 from million import million_run
 from traces import Story, training_story
 from vramscope.run.journal import journal_of, write_journal
@@ -82,7 +83,7 @@ def mutant(seed: int, right: Sequence[bytes] = ()) -> bytes:
     chance = random.Random(seed)
     data = chance.choice(right or originals())
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        data = chance.choice((_flipped, _cut, _moved, *(_repacked,) * 9))(data, chance)
+        data = chance.choice((flipped, cut, moved, *(_repacked,) * 9))(data, chance)
     return data
 
 
@@ -106,23 +107,6 @@ def _zipped(parts: Parts, method: int = zipfile.ZIP_DEFLATED) -> bytes:
         for name, data in parts.items():
             archive.writestr(zipfile.ZipInfo(name), data, method)
     return file.getvalue()
-
-
-def _flipped(data: bytes, chance: random.Random) -> bytes:
-    found = bytearray(data)
-    for _ in range(chance.randint(1, 8) if found else 0):
-        found[chance.randrange(len(found))] ^= 1 << chance.randrange(8)
-    return bytes(found)
-
-
-def _cut(data: bytes, chance: random.Random) -> bytes:
-    return data[: chance.randrange(len(data) + 1)]
-
-
-def _moved(data: bytes, chance: random.Random) -> bytes:
-    """A piece of the file at another place."""
-    first, end, place = sorted(chance.randrange(len(data) + 1) for _ in range(3))
-    return data[:first] + data[end:place] + data[first:end] + data[place:]
 
 
 def _repacked(data: bytes, chance: random.Random) -> bytes:
@@ -150,7 +134,7 @@ def _swap(parts: Parts, chance: random.Random) -> None:
 
 def _damage(parts: Parts, chance: random.Random) -> None:
     name = chance.choice(list(parts))
-    parts[name] = chance.choice((_flipped, _cut, _moved))(parts[name], chance)
+    parts[name] = chance.choice((flipped, cut, moved))(parts[name], chance)
 
 
 def _fill(parts: Parts, chance: random.Random) -> None:

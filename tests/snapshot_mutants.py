@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bytes_changed import cut, flipped, moved
 from histories import BASE, MIB, block, event, frame, freed, segment, snapshot
 from traces import training_story
 from vramscope.views.snapshot import snapshot_of
@@ -116,27 +117,8 @@ def mutant(seed: int) -> bytes:
     chance = random.Random(seed)
     data = chance.choice(originals())
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        data = chance.choice((_flipped, _cut, _moved, _reworded, _reworded, _reworded, _reworded))(
-            data, chance
-        )
+        data = chance.choice((flipped, cut, moved, _reworded, _reworded, _reworded, _reworded))(data, chance)
     return data
-
-
-def _flipped(data: bytes, chance: random.Random) -> bytes:
-    found = bytearray(data)
-    for _ in range(chance.randint(1, 8) if found else 0):
-        found[chance.randrange(len(found))] ^= 1 << chance.randrange(8)
-    return bytes(found)
-
-
-def _cut(data: bytes, chance: random.Random) -> bytes:
-    return data[: chance.randrange(len(data) + 1)]
-
-
-def _moved(data: bytes, chance: random.Random) -> bytes:
-    """A piece of the file at another place."""
-    first, end, place = sorted(chance.randrange(len(data) + 1) for _ in range(3))
-    return data[:first] + data[end:place] + data[first:end] + data[place:]
 
 
 def _reworded(data: bytes, chance: random.Random) -> bytes:

@@ -119,7 +119,7 @@ def run_program(program: Program, setting: Setting) -> Run:
         outside=outside,
         steps=setting.steps,
         assume=setting.assume,
-        environment=environment if setting.history else {**environment, "VRAMSCOPE_HISTORY": "off"},
+        environment=setting.environment if setting.history else {**environment, "VRAMSCOPE_HISTORY": "off"},
     )
     journal, history = _split(finished.journal, program)
     report = build_report(

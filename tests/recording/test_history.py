@@ -395,3 +395,19 @@ def test_the_allocators_settings_are_followed(virtual, settings):
 
     assert faults_of(trace) == []
     assert trace.settings["PYTORCH_CUDA_ALLOC_CONF"] == settings
+
+
+def test_what_waits_to_be_taken_is_bounded(virtual):
+    ran = virtual(
+        """
+import torch
+layer, x = torch.nn.Linear(16, 16).cuda(), torch.zeros(2, 16, device="cuda", requires_grad=True)
+def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096
+def run(times):
+    for _ in range(times): layer(x).sum().backward()
+run(2000); before = resident(); run(4000); print(resident() - before)
+"""
+    ).check()
+
+    assert int(ran.stdout) < 4000 * 500  # bytes a step, none of which had an optimizer's end
+    assert faults_of(ran.traces[0]) == []

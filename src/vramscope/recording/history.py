@@ -21,31 +21,17 @@ from vramscope.recording import journal
 from vramscope.recording.garbage import uncollected
 from vramscope.recording.labels import Labels
 from vramscope.recording.stacks import Stacks
+from vramscope.run.actions import ACTIONS, ALLOC, ANNOTATE, OOM, OTHER, SEGMENT_ALLOC, SEGMENT_MAP
 
 MOST_EVENTS = 4_000_000
 """After so many the history ends, and the Run says so: they fill some 200 MB of the journal."""
-PATIENCE = 20_000
-"""So many events may wait: reading costs most per reading where there are few."""
-ACTIONS = (
-    "alloc",
-    "free_requested",
-    "free_completed",
-    "segment_alloc",
-    "segment_free",
-    "segment_map",
-    "segment_unmap",
-    "snapshot",
-    "oom",
-    "annotate",
-)
+PATIENCE = 10_000
+"""So many events may wait, each in some 9 KB of torch's: reading costs most per event where there are few."""
 _NUMBERS = {name: number for number, name in enumerate(ACTIONS)}
-_OTHER, _ANNOTATE = 7, 9
 _DEFAULT_POOL = (0, 0)
 _common = itemgetter("action", "addr", "size", "time_us", "stream")
-_ASKING = frozenset((0, 3, 5, 8))
-"""The actions whose stack is kept: alloc, segment_alloc, segment_map, oom."""
-
-
+_ASKING = frozenset((ALLOC, SEGMENT_ALLOC, SEGMENT_MAP, OOM))
+"""The actions whose stack is kept."""
 USES = ("workspace", "communication", "input")
 """The kinds of a use, in the order of vs.h."""
 
@@ -71,6 +57,8 @@ class History:
         self._snapshot: Callable[..., dict[str, Any]] = torch._C._cuda_memorySnapshot
         self._stacks = stacks
         self._contexts: dict[str, int] = {"": 0}
+        """Numbers of labels; those of spans that are over are forgotten, their numbers are not given again."""
+        self._next_context = 1
         self._streams: dict[int, int] = {0: 0}
         self._pools: dict[tuple[int, int], int] = {(0, 0): 0}
         self._seen = 0
@@ -108,6 +96,7 @@ class History:
             if trace:
                 self._write(device, trace)
         journal.write("taken", span=self.span)
+        self._contexts = {"": 0}
         self._made_before = self._made()
         if self._shared_from is None:
             self._clear()
@@ -194,7 +183,7 @@ class History:
     def _write(self, device: int, trace: Sequence[dict[str, Any]]) -> None:
         self._seen += len(trace)
         names, addresses, sizes, times, streams = _transposed(trace)
-        actions = bytes(map(_NUMBERS.get, names, repeat(_OTHER)))
+        actions = bytes(map(_NUMBERS.get, names, repeat(OTHER)))
         labels = [each["user_metadata"] for each in trace] if self._labels.native else self._by_time(times)
         asking = [place for place, action in enumerate(actions) if action in _ASKING]
         stacks = array("i", bytes(4 * len(trace)))
@@ -205,7 +194,7 @@ class History:
             notes = [
                 (place, addresses[place], labels[place])
                 for place, action in enumerate(actions)
-                if action == _ANNOTATE
+                if action == ANNOTATE
             ]
         else:
             notes = self._annotations(times)
@@ -233,7 +222,9 @@ class History:
         new = set(labels) - self._contexts.keys()
         told = {}
         for label in sorted(label for label in new if label.count(":") != 1):  # the others are annotations
-            told[self._contexts.setdefault(label, len(self._contexts))] = label
+            self._contexts[label] = self._next_context
+            told[self._next_context] = label
+            self._next_context += 1
         if told:
             journal.write("contexts", contexts=told)
         return array("i", map(self._contexts.get, labels, repeat(0))).tobytes()

@@ -2,7 +2,7 @@
 
 torch's own hooks carry it: a text per thread that every event keeps (`_set_memory_metadata`), and an
 event that names a block which exists already (`_annotate_tensor`).  Both cost under a microsecond and
-allocate nothing.  A label reads ``span:module:flags``, an annotation ``category letter:name``."""
+allocate nothing.  A label reads ``span:module:flags``, an annotation ``letter:name`` (`run.owners.LETTERS`)."""
 
 from __future__ import annotations
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from vramscope.recording.labels import Labels
     from vramscope.recording.models import Models
 
-LETTERS = {"p": "parameter", "b": "buffer", "g": "gradient", "o": "optimizer_state", "i": "input"}
-"""An annotation's first letter, and the category that it stands for."""
 _DEEPEST = 3
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from vramscope.run.actions import SEGMENT_UNMAP
 from vramscope.run.categorize import Origins, categories_of
 from vramscope.run.curves import allocated_curve
-from vramscope.run.events import EVENT_TYPES, SEGMENT_UNMAP, Events
+from vramscope.run.events import EVENT_TYPES, Events
 from vramscope.run.journal import Entry, Journal, integer, objects, text
 from vramscope.run.owners import Note, Use, claims_of
 from vramscope.run.replay import replay

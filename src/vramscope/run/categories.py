@@ -33,3 +33,21 @@ CATEGORIES = (
 
 INDEX = {name: index for index, name in enumerate(CATEGORIES)}
 """From a category's name to its number in a column."""
+
+_PLURALS = {
+    PARAMETER: "parameters",
+    BUFFER: "buffers",
+    GRADIENT: "gradients",
+    OPTIMIZER_STATE: "optimizer states",
+    ACTIVATION: "activations",
+    INPUT: "inputs",
+    TEMPORARY: "temporaries",
+    WORKSPACE: "workspaces",
+    AUTOCAST_CACHE: "autocast cache",
+    KV_CACHE: "KV cache",
+}
+
+
+def plural(category: str) -> str:
+    """A category's blocks in a sentence or a table."""
+    return _PLURALS.get(category, category)

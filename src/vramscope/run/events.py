@@ -11,36 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from vramscope.run.actions import ACTIONS, OTHER
 from vramscope.run.trace import Column
-
-ACTIONS = (
-    "alloc",
-    "free_requested",
-    "free_completed",
-    "segment_alloc",
-    "segment_free",
-    "segment_map",
-    "segment_unmap",
-    "snapshot",
-    "oom",
-    "annotate",
-    "other",
-)
-"""An event's `action` is an index into this; what torch may add one day is "other"."""
-
-(
-    ALLOC,
-    FREE_REQUESTED,
-    FREE_COMPLETED,
-    SEGMENT_ALLOC,
-    SEGMENT_FREE,
-    SEGMENT_MAP,
-    SEGMENT_UNMAP,
-    SNAPSHOT,
-    OOM,
-    ANNOTATE,
-    OTHER,
-) = range(len(ACTIONS))
 
 _NUMBER = {name: number for number, name in enumerate(ACTIONS)}
 EVENT_TYPES = {

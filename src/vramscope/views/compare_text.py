@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from vramscope.analysis.compare.figures import About, Comparison, Held, ModulePair, Pair
+from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
 from vramscope.views import words
-from vramscope.views.figures import change, in_phase, phase, plural, unit_of
+from vramscope.views.figures import change, in_phase, phase, unit_of
 from vramscope.views.report_text import TextOptions, wrapped
 from vramscope.views.tables import Column, beginning, finished, printable, table
 

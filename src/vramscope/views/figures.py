@@ -9,20 +9,6 @@ from vramscope.run.categories import CATEGORIES
 from vramscope.units import GIB, TIB, format_in, unit_for
 from vramscope.views import words
 
-_PLURALS = {
-    "parameter": "parameters",
-    "buffer": "buffers",
-    "gradient": "gradients",
-    "optimizer_state": "optimizer states",
-    "activation": "activations",
-    "input": "inputs",
-    "temporary": "temporaries",
-    "workspace": "workspaces",
-    "autocast_cache": "autocast cache",
-    "communication": "communication",
-    "kv_cache": "KV cache",
-    "unknown": "unknown",
-}
 COLOURS = dict(
     zip(
         CATEGORIES,
@@ -71,11 +57,6 @@ def share(part: int, whole: int) -> str:
 def number(value: int) -> str:
     """A count for a column."""
     return f"{value:,}" if value else ""
-
-
-def plural(category: str) -> str:
-    """What the blocks of a category are called."""
-    return _PLURALS.get(category, category)
 
 
 def phase(name: str | None) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from vramscope.analysis.lines import Lines, LineUse
+from vramscope.run.categories import plural
 from vramscope.units import format_bytes
 from vramscope.views import words
-from vramscope.views.figures import figure, number, plural, share, unit_of
+from vramscope.views.figures import figure, number, share, unit_of
 from vramscope.views.report_text import TextOptions, wrapped
 from vramscope.views.tables import Bars, Column, beginning, finished, place_within, table
 

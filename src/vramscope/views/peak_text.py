@@ -8,8 +8,9 @@ from rich.text import Text
 
 from vramscope.analysis.grouping import grouped
 from vramscope.analysis.peak import LiveBlock, Peak, Share
+from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
-from vramscope.views.figures import COLOURS, figure, moment_in_words, number, phase, plural, share, unit_of
+from vramscope.views.figures import COLOURS, figure, moment_in_words, number, phase, share, unit_of
 from vramscope.views.report_text import TextOptions, wrapped
 from vramscope.views.tables import Bars, Column, ending, finished, place_within, table
 

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from vramscope.analysis.peak import Peak, Share
 from vramscope.analysis.summary import Recorded, Summary
+from vramscope.run.categories import plural
 from vramscope.run.report import Report
 from vramscope.units import format_bytes, format_in, unit_for
 from vramscope.views import words
-from vramscope.views.figures import moment_in_words, plural
+from vramscope.views.figures import moment_in_words
 from vramscope.views.report_text import GLUE, TextOptions, report_text, wrapped
 from vramscope.views.tables import finished
 

@@ -22,10 +22,11 @@ from vramscope.run.categories import (
     INPUT,
     OPTIMIZER_STATE,
     PARAMETER,
+    plural,
 )
 from vramscope.run.trace import Column
 from vramscope.units import format_bytes, format_in, size_in
-from vramscope.views.figures import in_phase, phase, plural, unit_of
+from vramscope.views.figures import in_phase, phase, unit_of
 from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
 from vramscope.views.tables import finished, printable
 

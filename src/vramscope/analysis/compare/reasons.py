@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from vramscope.analysis.compare.figures import Comparison, Reason
 from vramscope.analysis.compare.side import Side
 from vramscope.analysis.compare.why import one_froze, phase_words, why
-from vramscope.analysis.explain.places import plural
-from vramscope.run.categories import ACTIVATION, CATEGORIES
+from vramscope.run.categories import ACTIVATION, CATEGORIES, plural
 from vramscope.units import format_bytes
 
 NOTABLE = 0.005

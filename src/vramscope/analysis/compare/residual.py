@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from vramscope.analysis.compare.figures import Comparison, Reason
 from vramscope.analysis.compare.side import Side
-from vramscope.analysis.explain.places import count, plural
-from vramscope.run.categories import CATEGORIES, WORKSPACE
+from vramscope.analysis.explain.places import count
+from vramscope.run.categories import CATEGORIES, WORKSPACE, plural
 from vramscope.units import format_bytes
 
 _VERSIONS = ("torch", "CUDA", "cuDNN")

@@ -8,7 +8,7 @@ import numpy as np
 
 from vramscope.analysis.explain.facts import Facts
 from vramscope.analysis.explain.finding import Evidence, Finding
-from vramscope.analysis.explain.places import lines_by_weight, moment_place, plural
+from vramscope.analysis.explain.places import lines_by_weight, moment_place
 from vramscope.analysis.lookup import sums
 from vramscope.run.categories import (
     ACTIVATION,
@@ -22,6 +22,7 @@ from vramscope.run.categories import (
     TEMPORARY,
     UNKNOWN,
     WORKSPACE,
+    plural,
 )
 from vramscope.run.trace import Column
 from vramscope.units import format_bytes

@@ -11,9 +11,9 @@ from vramscope.analysis.explain.finding import ESTIMATE, WRONG, Evidence, Findin
 from vramscope.analysis.explain.no_grad import keep_nothing, recorded_for_backward
 from vramscope.analysis.explain.optimizer import step_temporaries
 from vramscope.analysis.explain.parts import part_numbers
-from vramscope.analysis.explain.places import listed, plural
+from vramscope.analysis.explain.places import listed
 from vramscope.analysis.explain.savings import Change, highest_together
-from vramscope.run.categories import GRADIENT, OPTIMIZER_STATE
+from vramscope.run.categories import GRADIENT, OPTIMIZER_STATE, plural
 from vramscope.run.trace import BACKWARD, Column
 
 NOTE = "requires_grad attribute"

@@ -12,8 +12,9 @@ import numpy as np
 
 from vramscope.analysis.explain.facts import Facts
 from vramscope.analysis.explain.finding import Evidence
-from vramscope.analysis.explain.places import block_category, block_words, count, plural
+from vramscope.analysis.explain.places import block_category, block_words, count
 from vramscope.analysis.explain.pools import Held, held_at
+from vramscope.run.categories import plural
 from vramscope.run.trace import Column
 from vramscope.units import format_bytes
 

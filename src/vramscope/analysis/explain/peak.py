@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from vramscope.analysis.explain.facts import Facts
 from vramscope.analysis.explain.finding import Evidence, Finding
-from vramscope.analysis.explain.places import block_words, count, moment_place, plural
+from vramscope.analysis.explain.places import block_words, count, moment_place
 from vramscope.analysis.peak import Peak, peak
-from vramscope.run.categories import INDEX, UNKNOWN
+from vramscope.run.categories import INDEX, UNKNOWN, plural
 from vramscope.units import format_bytes
 
 

@@ -4,36 +4,8 @@ from __future__ import annotations
 
 from vramscope.analysis.explain.facts import Facts
 from vramscope.analysis.lookup import line_of, module_path, phase_of
-from vramscope.run.categories import (
-    ACTIVATION,
-    BUFFER,
-    CATEGORIES,
-    GRADIENT,
-    INPUT,
-    KV_CACHE,
-    OPTIMIZER_STATE,
-    PARAMETER,
-    TEMPORARY,
-    WORKSPACE,
-)
+from vramscope.run.categories import CATEGORIES
 from vramscope.run.trace import Column
-
-_PLURALS = {
-    PARAMETER: "parameters",
-    BUFFER: "buffers",
-    GRADIENT: "gradients",
-    OPTIMIZER_STATE: "optimizer states",
-    ACTIVATION: "activations",
-    INPUT: "inputs",
-    TEMPORARY: "temporaries",
-    WORKSPACE: "workspaces",
-    KV_CACHE: "KV cache",
-}
-
-
-def plural(category: str) -> str:
-    """The blocks of a category."""
-    return _PLURALS.get(category, category.replace("_", " "))
 
 
 def count(number: int, thing: str) -> str:

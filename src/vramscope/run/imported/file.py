@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from vramscope.errors import RunError
-from vramscope.run.events import ACTIONS, EVENT_TYPES, OTHER, SEGMENT_UNMAP, Events, Numbers
+from vramscope.run.actions import ACTIONS, OTHER, SEGMENT_UNMAP
+from vramscope.run.events import EVENT_TYPES, Events, Numbers
 from vramscope.run.heap import Held, Placed
 from vramscope.run.imported.places import clean
 from vramscope.run.imported.stacks import Stacks

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from vramscope.run.actions import ALLOC, ANNOTATE, SEGMENT_UNMAP
 from vramscope.run.categories import INDEX
-from vramscope.run.events import ALLOC, ANNOTATE, EVENT_TYPES, SEGMENT_UNMAP, Events, Numbers, no_events
+from vramscope.run.events import EVENT_TYPES, Events, Numbers, no_events
 from vramscope.run.imported.file import Device, Dump
 from vramscope.run.imported.kinds import kinds_of
 from vramscope.run.imported.limits import notes_of

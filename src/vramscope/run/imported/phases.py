@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from vramscope.run.events import ALLOC, SEGMENT_ALLOC, SEGMENT_MAP, Events
+from vramscope.run.actions import ALLOC, SEGMENT_ALLOC, SEGMENT_MAP
+from vramscope.run.events import Events
 from vramscope.run.imported.stacks import BACKWARD, FORWARD, PYTHON, STEP, ZERO_GRAD
 from vramscope.run.trace import Column, Span
 

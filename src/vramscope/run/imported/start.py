@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vramscope.run.events import (
+from vramscope.run.actions import (
     ALLOC,
     FREE_COMPLETED,
     FREE_REQUESTED,
@@ -20,8 +20,8 @@ from vramscope.run.events import (
     SEGMENT_FREE,
     SEGMENT_MAP,
     SEGMENT_UNMAP,
-    Events,
 )
+from vramscope.run.events import Events
 from vramscope.run.heap import Held, Placed
 from vramscope.run.pieces import Pieces
 from vramscope.run.rules import SMALL_SIZE, rounded_sizes, rules_of
