@@ -118,6 +118,6 @@ def test_a_prediction_within_one_is_refused(machine, script, monkeypatch: pytest
 
 
 def test_the_most_cards_are_those_of_the_native_header():
-    header = Path(api.__file__).parent / "virtual" / "native" / "vs.h"
+    header = Path(api.__file__).parents[1] / "virtual" / "native" / "vs.h"
 
     assert f"#define VS_MAX_DEVICES {api.MOST_GPUS}\n" in header.read_text(encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -257,6 +259,28 @@ def test_marks_end_their_stage(virtual):
 
     assert marked == [("built", "init"), ("stepped", "other")]
     assert faults_of(trace) == []
+
+
+def test_a_mark_within_a_module_stays_in_it(virtual):
+    ran = virtual(
+        """
+import torch, vramscope
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(256, 256)
+    def forward(self, x):
+        x = self.layer(x)
+        vramscope.mark("half")
+        return x.exp()
+Net().cuda()(torch.randn(512, 256).cuda()).sum().backward()
+"""
+    ).check()
+    trace = ran.traces[0]
+    (half,) = [b.first for a, b in pairwise(trace.spans) if a.mark == "half"]
+    first = int(np.searchsorted(trace.blocks.born, half))
+
+    assert trace.tables.modules[trace.blocks.module[first]].path == "Net"
 
 
 def test_the_programs_own_history_is_its_own(virtual):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vramscope.run.trace import AUTOCAST, BACKWARD, EVALUATION, GRAD, RECOMPUTE
 
 if TYPE_CHECKING:
-    from vramscope.recording.memory import Recorder
+    from vramscope.recording.recorder import Recorder
 
 
 _OUTSIDE = f"0:{GRAD}"
