@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ran import Ran
@@ -42,6 +43,37 @@ def is_explained(trace: Trace) -> bool:
 @dataclass(frozen=True)
 class Ended(Ran):
     """A public program that has ended."""
+
+    command: tuple[str, ...] = ()
+    how: dict[str, object] = field(default_factory=dict)
+    """What it was run with."""
+
+    def unchanged(self) -> Ended:
+        """Itself, if following every allocation changed no peak: against a run that notes those of phases alone.
+
+        That such a run is as one without a recorder, test_neutral.py holds."""
+        with tempfile.TemporaryDirectory() as folder:  # where a compiler does not find its work done
+            peaks_only = run_program(Path(folder), *self.command, **{**self.how, "history": False})
+        assert peaks_only.returncode == 0, peaks_only.stderr
+        assert peaks_only.traces == ()
+        assert self.peak_used_bytes == peaks_only.peak_used_bytes
+        assert self.step_peaks() == peaks_only.step_peaks()
+        assert self.allocated_peaks() == peaks_only.allocated_peaks()
+        return self
+
+    def step_peaks(self) -> dict[int, tuple[int, int]]:
+        """Per step the highest allocated and reserved bytes."""
+        found: dict[int, tuple[int, int]] = {}
+        for span in self.of("span"):
+            for device in span["devices"]:
+                before = found.get(span["step"], (0, 0))
+                peaks = device["peak_allocated_bytes"], device["peak_reserved_bytes"]
+                found[span["step"]] = max(before[0], peaks[0]), max(before[1], peaks[1])
+        return found
+
+    def allocated_peaks(self) -> dict[str, object]:
+        """What the program itself read, by name."""
+        return {name: facts.get("peak_allocated_bytes") for name, facts in self.facts.items()}
 
     def check(self, how: str = "finished") -> Ended:
         """Itself, if the program ended well and so, met no call that the virtual card lacks, and had its stdout to itself."""
@@ -84,6 +116,7 @@ def run_program(
     Without `recorded` the program has the virtual card alone, with no recorder in its process; without
     `history` the recorder notes the peaks of phases only.
     """
+    asked = {"gpu": gpu, "devices": devices, "steps": steps, "timeout": timeout}
     script = [str(SCRIPTS / command[0]), *command[1:]] if command[0].endswith(".py") else list(command)
     given = {**os.environ, **QUIET, **{name: str(folder / name.lower()) for name in CACHES}}
     card = find_card(gpu)
@@ -96,4 +129,5 @@ def run_program(
             [sys.executable, *script], cwd=folder, env=variables, capture_output=True, text=True, timeout=timeout, check=False
         )
         entries = [dict(entry) for entry in machine.journal().entries]
-        return Ended(done.returncode, done.stdout, done.stderr, entries, machine.peak_used_bytes(devices))
+        used = machine.peak_used_bytes(devices)
+        return Ended(done.returncode, done.stdout, done.stderr, entries, used, command, asked)

@@ -7,7 +7,7 @@ import pytest
 
 def test_lightning_fit(program):
     pytest.importorskip("lightning")
-    ran = program("lightning_fit.py").check()
+    ran = program("lightning_fit.py").check().unchanged()
 
     assert len(ran.of("step")) == 4
     assert ran.peak("fit") > 4 * ran.facts["model"]["parameter_bytes"]
@@ -15,7 +15,7 @@ def test_lightning_fit(program):
 
 def test_accelerate_accumulates_and_steps_with_its_scaler(program, workspaces):
     pytest.importorskip("accelerate")
-    ran = program("accelerate_fp16.py").check()
+    ran = program("accelerate_fp16.py").check().unchanged()
 
     assert len(ran.of("step")) == 4  # 16 batches, 4 to a step
     # Four of a kind, the optimizer's temporaries of one more, and a batch of 32.
@@ -24,7 +24,7 @@ def test_accelerate_accumulates_and_steps_with_its_scaler(program, workspaces):
 
 def test_graph_convolutions(program):
     pytest.importorskip("torch_geometric")
-    ran = program("gcn.py").check()
+    ran = program("gcn.py").check().unchanged()
 
     assert len(ran.of("step")) == 3
     # Every edge, and each node's own, carries a message of 128 floats, in each of the two directions.
@@ -32,13 +32,13 @@ def test_graph_convolutions(program):
 
 
 def test_policy_optimization(program):
-    ran = program("ppo.py").check()
+    ran = program("ppo.py").check().unchanged()
 
     assert len(ran.of("step")) == 8  # two samples of 128 in minibatches of 32
 
 
 def test_compiled_training_and_any_batch(program):
-    ran = program("compiled.py").check()
+    ran = program("compiled.py").check().unchanged()
 
     assert len(ran.of("step")) == 3
     assert ran.facts["graphs"]["breaks"] == 0
@@ -53,3 +53,7 @@ def test_data_parallel_over_two_cards(program):
     assert ran.peak("card 0") > 4 * parameters
     assert parameters < ran.peak("card 1") < 2 * parameters  # a replica and its gradients in turn
     assert all(used > ran.peak(f"card {n}") for n, used in enumerate(ran.peak_used_bytes))
+
+
+def test_function_transforms_and_other_traps(program):
+    program("transforms.py").check().unchanged()

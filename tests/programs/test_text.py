@@ -12,7 +12,7 @@ def _transformers():
 
 def test_trainer_with_accumulation_evaluation_and_checkpointing(program):
     pytest.importorskip("accelerate")
-    ran = program("trainer_bert.py").check()
+    ran = program("trainer_bert.py").check().unchanged()
 
     assert len(ran.of("step")) == 2  # of each of three runs
     assert ran.peak("scaled") == pytest.approx(ran.peak("plain"), rel=0.01)  # fp16 and its scaler, bf16
@@ -21,7 +21,7 @@ def test_trainer_with_accumulation_evaluation_and_checkpointing(program):
 
 def test_lora_trains_in_less_than_the_whole_model(program):
     pytest.importorskip("peft")
-    ran = program("peft_lora.py").check()
+    ran = program("peft_lora.py").check().unchanged()
 
     parameters = ran.facts["model"]["parameter_bytes"]
     assert ran.peak("full") > 4 * parameters
@@ -31,7 +31,7 @@ def test_lora_trains_in_less_than_the_whole_model(program):
 def test_qlora_holds_the_quantised_sizes(program):
     pytest.importorskip("peft")
     pytest.importorskip("bitsandbytes")
-    ran = program("qlora.py").check()
+    ran = program("qlora.py").check().unchanged()
 
     assert len(ran.of("step")) == 3
     quantised = 4 * (2 * 512 * 512 + 2 * 512 * 256 + 3 * 512 * 1408)
@@ -40,7 +40,7 @@ def test_qlora_holds_the_quantised_sizes(program):
 
 
 def test_generate_makes_exactly_what_was_asked_for(program):
-    ran = program("generate.py").check()
+    ran = program("generate.py").check().unchanged()
 
     made = {name: fact["new"] for name, fact in ran.facts.items() if name.endswith("tokens")}
     assert made == {f"{way} tokens": 24 for way in ("greedy", "sampled", "beam", "static")}
@@ -48,7 +48,7 @@ def test_generate_makes_exactly_what_was_asked_for(program):
 
 
 def test_recurrent_layers_over_packed_sentences(program, workspaces):
-    ran = program("recurrent.py").check()
+    ran = program("recurrent.py").check().unchanged()
 
     for layer in ("LSTM", "GRU"):
         parameters = ran.facts[f"{layer} model"]["parameter_bytes"]

@@ -7,7 +7,7 @@ import pytest
 
 def test_timm_trains_and_validates(program, workspaces):
     pytest.importorskip("timm")
-    ran = program("timm_train.py").check()
+    ran = program("timm_train.py").check().unchanged()
 
     assert len(ran.of("step")) == 3  # of each of its two optimizers, one after the other
     states = ran.facts["states"]
@@ -18,7 +18,7 @@ def test_timm_trains_and_validates(program, workspaces):
 
 def test_torchvision_detects_and_segments(program):
     pytest.importorskip("torchvision")
-    ran = program("vision.py").check()
+    ran = program("vision.py").check().unchanged()
 
     parameters = ran.facts["fasterrcnn model"]["parameter_bytes"]
     assert ran.peak("fasterrcnn") > 3 * parameters  # with gradients and momentum
@@ -30,7 +30,7 @@ def test_torchvision_detects_and_segments(program):
 
 def test_ultralytics_yolo_with_its_own_loss(program):
     pytest.importorskip("ultralytics")
-    ran = program("yolo.py").check()
+    ran = program("yolo.py").check().unchanged()
 
     assert len(ran.of("step")) == 3
     assert ran.peak("yolo") > 3 * ran.facts["model"]["parameter_bytes"]
@@ -38,7 +38,7 @@ def test_ultralytics_yolo_with_its_own_loss(program):
 
 def test_diffusers_unet_under_autocast(program):
     pytest.importorskip("diffusers")
-    ran = program("unet.py", "fp32", "bf16").check()
+    ran = program("unet.py", "fp32", "bf16").check().unchanged()
 
     assert len(ran.of("step")) == 3
     assert 4 * ran.facts["model"]["parameter_bytes"] < ran.peak("bf16") < 0.9 * ran.peak("fp32")

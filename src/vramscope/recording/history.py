@@ -146,10 +146,20 @@ class History:
             journal.write("settings", settings=snapshot.get("allocator_settings", {}))
 
     def _look(self) -> dict[str, Any]:
+        """A snapshot of torch's; without the compiler, a second's import, in which it would look for frames."""
+        torch: Any = self._torch
+        lazy = "_inductor" not in vars(
+            torch
+        )  # torch/csrc/profiler/python/combined_traceback.cpp, py_symbolize
+        if lazy:
+            torch._inductor = None
         try:
             return self._snapshot(None)  # of all memory pools
         except TypeError:  # torch before 2.9 knows of no others
             return self._snapshot()
+        finally:
+            if lazy and torch._inductor is None:
+                del torch._inductor
 
     def _clear(self) -> None:
         memory = self._torch.cuda.memory

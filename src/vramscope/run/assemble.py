@@ -153,7 +153,7 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
         "stack": origins.stack,
         "flags": origins.flags,
     }
-    return Trace(
+    made = Trace(
         pid=process.pid,
         device=device,
         moments=len(events),
@@ -167,6 +167,7 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
         settings=dict(told.settings),
         notes=(*process.notes, *found.faults),
     )
+    return replace(made, spans=_settled(made, context[kept, 2] & BACKWARD > 0))
 
 
 def _events(columns: Mapping[str, Column]) -> Events:
@@ -200,6 +201,22 @@ def _spans(process: _Process, device: int, span_of: Column, told: Told) -> tuple
         for number, start in zip(numbers, first, strict=True)
     )
     return (replace(spans[0], first=0), *spans[1:]), np.array(numbers)
+
+
+def _settled(trace: Trace, late: Column) -> tuple[Span, ...]:
+    """The spans, their ends moved before frees that came later.
+
+    Autograd's thread drops a graph when the backward has returned already, under the label that it still
+    has (`late`): such an event before the next span's first may be on either side of the boundary, and the
+    counters that were read there tell which."""
+    curve, spans = allocated_curve(trace), list(trace.spans)
+    for number, span in enumerate(spans[:-1]):
+        at = spans[number + 1].first
+        while at > max(span.first, 1) and curve[at - 1] != span.allocated_bytes and late[at - 1]:
+            at -= 1
+        if span.allocated_bytes is not None and at > 0 and curve[at - 1] == span.allocated_bytes:
+            spans[number + 1] = replace(spans[number + 1], first=at)
+    return tuple(spans)
 
 
 def _span(entry: Entry, first: int, device: int, rename: Mapping[str, str], told: Told) -> Span:
