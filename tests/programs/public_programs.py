@@ -82,7 +82,7 @@ class Ended(Ran):
         assert "vramscope" not in self.stdout
         assert [entry["how"] for entry in self.of("end")] == [how]
         for trace in self.traces:
-            assert faults_of(trace) == []
+            assert not faults_of(trace), faults_of(trace)
             assert is_explained(trace)
         return self
 

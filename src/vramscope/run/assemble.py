@@ -167,7 +167,8 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
         settings=dict(told.settings),
         notes=(*process.notes, *found.faults),
     )
-    return replace(made, spans=_settled(made, context[kept, 2] & BACKWARD > 0))
+    of_other_threads = (context[kept, 2] & BACKWARD > 0) | (context[kept, 0] < 0)
+    return replace(made, spans=_settled(made, of_other_threads))
 
 
 def _events(columns: Mapping[str, Column]) -> Events:
@@ -207,7 +208,7 @@ def _settled(trace: Trace, late: Column) -> tuple[Span, ...]:
     """The spans, their ends moved before frees that came later.
 
     Autograd's thread drops a graph when the backward has returned already, under the label that it still
-    has (`late`): such an event before the next span's first may be on either side of the boundary, and the
+    has, or none (`late`): such an event before the next span's first may be on either side of the boundary, and the
     counters that were read there tell which."""
     curve, spans = allocated_curve(trace), list(trace.spans)
     for number, span in enumerate(spans[:-1]):
