@@ -29,6 +29,8 @@ PATIENCE = 10_000
 """So many events may wait, each in some 9 KB of torch's: reading costs most per event where there are few."""
 _NUMBERS = {name: number for number, name in enumerate(ACTIONS)}
 _DEFAULT_POOL = (0, 0)
+_pool = itemgetter("pool_id")
+_label = itemgetter("user_metadata")
 _common = itemgetter("action", "addr", "size", "time_us", "stream")
 _ASKING = frozenset((ALLOC, SEGMENT_ALLOC, SEGMENT_MAP, OOM))
 """The actions whose stack is kept."""
@@ -194,12 +196,11 @@ class History:
         self._seen += len(trace)
         names, addresses, sizes, times, streams = _transposed(trace)
         actions = bytes(map(_NUMBERS.get, names, repeat(OTHER)))
-        labels = [each["user_metadata"] for each in trace] if self._labels.native else self._by_time(times)
-        asking = [place for place, action in enumerate(actions) if action in _ASKING]
-        stacks = array("i", bytes(4 * len(trace)))
-        for place in asking:
-            if frames := trace[place]["frames"]:
-                stacks[place] = self._stacks.of_entry(frames)
+        labels = list(map(_label, trace)) if self._labels.native else self._by_time(times)
+        stacks, of_entry = array("i", bytes(4 * len(trace))), self._stacks.of_entry
+        for place, action in enumerate(actions):
+            if action in _ASKING and (frames := trace[place]["frames"]):
+                stacks[place] = of_entry(frames)
         if self._labels.native:
             notes = [
                 (place, addresses[place], labels[place])
@@ -214,7 +215,7 @@ class History:
             "size": array("q", sizes).tobytes(),
             "time": array("q", times).tobytes(),
             "stream": _numbered(self._streams, streams),
-            "pool": _numbered(self._pools, [each.get("pool_id", _DEFAULT_POOL) for each in trace]),
+            "pool": _numbered(self._pools, _pools_of(trace)),
             "stack": stacks.tobytes(),
             "context": self._context_column(actions, labels),
         }
@@ -263,6 +264,14 @@ def _transposed(trace: Sequence[dict[str, Any]]) -> tuple[tuple[Any, ...], ...]:
         return tuple(zip(*map(_common, trace), strict=True))
     except KeyError:
         return tuple(zip(*(_common({"addr": 0, "size": 0, **entry}) for entry in trace), strict=True))
+
+
+def _pools_of(trace: Sequence[dict[str, Any]]) -> list[Any]:
+    """The pool of every event; a torch before 2.9 does not tell it."""
+    try:
+        return list(map(_pool, trace))
+    except KeyError:
+        return [each.get("pool_id", _DEFAULT_POOL) for each in trace]
 
 
 def _numbered(known: dict[Any, int], values: Sequence[Any]) -> bytes:
