@@ -63,6 +63,7 @@ class History:
         self._next_context = 1
         self._streams: dict[int, int] = {0: 0}
         self._pools: dict[tuple[int, int], int] = {(0, 0): 0}
+        self._settings: dict[str, Any] = {}
         self._seen = 0
         self._asked = 0
         self._made_before = 0
@@ -91,6 +92,7 @@ class History:
         self._take_uses()
         self._stacks.begin()
         snapshot = self._look()
+        self._write_settings(snapshot.get("allocator_settings", {}))
         for device, trace in enumerate(snapshot["device_traces"]):
             if self._shared_from is not None:
                 before, self._shared_from[device] = self._shared_from.get(device, 0), len(trace)
@@ -104,6 +106,12 @@ class History:
             self._clear()
         if self._seen > MOST_EVENTS:
             self._end()
+
+    def _write_settings(self, settings: dict[str, Any]) -> None:
+        """The allocator's settings, which a replay of its decisions needs, where they are new."""
+        if settings != self._settings:
+            self._settings = settings
+            journal.write("settings", settings=settings)
 
     def _take_uses(self) -> None:
         """What libraries used memory for, as the virtual card's stand-ins noted it; a real card has none."""
@@ -139,13 +147,6 @@ class History:
         """How many allocations the current device has seen."""
         stats = self._torch.cuda.memory_stats_as_nested_dict()
         return int(stats.get("allocation", {}).get("all", {}).get("allocated", 0))
-
-    @uncollected
-    def settings(self) -> None:
-        """Writes the allocator's settings, which a replay of its decisions needs."""
-        if self.on:
-            snapshot = self._look()
-            journal.write("settings", settings=snapshot.get("allocator_settings", {}))
 
     def _look(self) -> dict[str, Any]:
         """A snapshot of torch's; without the compiler, a second's import, in which it would look for frames."""

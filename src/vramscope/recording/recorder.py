@@ -122,7 +122,6 @@ class Recorder:
                 self._owners.modules()
                 self._owners.gradients()
             self.begin("other")  # what is freed from here on is the end of the process
-            self._history.settings()
             self._history.take()
 
     def _write_span(self, mark: str | None) -> None:
@@ -201,7 +200,6 @@ class Recorder:
                 self._stop()
 
     def _stop(self) -> None:
-        self._history.settings()
         self._history.take()
         self._finished = True
         ending.stop_after_steps()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vramscope.run.actions import SEGMENT_UNMAP
+from vramscope.run.actions import ALLOC, SEGMENT_UNMAP
 from vramscope.run.categorize import Origins, categories_of
 from vramscope.run.curves import allocated_curve
 from vramscope.run.events import EVENT_TYPES, Events
@@ -132,7 +132,7 @@ def _trace(process: _Process, device: int, chunks: Sequence[_Chunk], told: Told)
     context = told.contexts[np.clip(joined["context"], 0, len(told.contexts) - 1)]
     span = np.maximum.accumulate(context[:, 0])[kept]
     found = replay(events, told.settings)
-    asked = np.flatnonzero(events.action == 0)
+    asked = np.flatnonzero(events.action == ALLOC)
     spans, numbers = _spans(process, device, span, told)
     born_span = np.clip(np.searchsorted(numbers, span[asked], "right") - 1, 0, len(spans) - 1)
     notes = _notes(chunks, moment_of)
