@@ -315,6 +315,17 @@ def test_a_killed_process_loses_no_more_than_its_step(virtual):
     assert any("killed" in note for note in trace.notes)
 
 
+def test_a_killed_process_has_told_the_allocators_settings(virtual):
+    """Its history is replayed by them."""
+    settings = "roundup_power2_divisions:4"
+    ran = virtual(
+        LOOP + "\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)", PYTORCH_CUDA_ALLOC_CONF=settings
+    )
+
+    assert ran.traces[0].settings["PYTORCH_CUDA_ALLOC_CONF"] == settings
+    assert faults_of(ran.traces[0]) == []
+
+
 def test_copies_on_several_cards_share_their_modules_names(virtual):
     ran = virtual(
         TRAIN
