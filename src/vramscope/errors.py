@@ -3,7 +3,10 @@
 VramscopeError                exit status 2
 ├── UsageError                wrong words on the command line or to the API
 │   ├── UnknownCardError      no such card in the catalogue
-│   └── SizeError             a size that cannot be read
+│   ├── SizeError             a size that cannot be read
+│   ├── SourceError           a model that there is not, or that cannot be had
+│   ├── RecipeError           a technique that there is not, or that does not go with the model
+│   └── MissingLibraryError   what was asked for needs a library that is not installed
 ├── PlatformError             not Linux, or no memfd: the virtual card cannot be here
 ├── NoGpuError                no NVIDIA GPU to measure on
 ├── TorchError                the installed torch cannot be put on a virtual card
@@ -44,6 +47,23 @@ class SizeError(UsageError):
         self.text = text
         reason = f": {why}" if why else ""
         super().__init__(f"{text!r} is not a size{reason}; write 12GiB, 11.76GiB, 24GB or 800MiB")
+
+
+class SourceError(UsageError):
+    """A workload's model does not exist, or cannot be had: the text names the nearest ones or the way."""
+
+
+class RecipeError(UsageError):
+    """A knob or technique does not exist, or does not go with the model or another one."""
+
+
+class MissingLibraryError(UsageError):
+    """A library is not installed; `command` is what installs it."""
+
+    def __init__(self, what: str, library: str, command: str) -> None:
+        self.library = library
+        self.command = command
+        super().__init__(f"{what} needs {library}, which is not installed: {command}")
 
 
 class PlatformError(VramscopeError):

@@ -11,7 +11,8 @@ import pytest
 
 from vramscope.cards import find_card, outside_of
 from vramscope.virtual.build import ensure_built
-from vramscope.virtual.launch import Program, launch, virtual_machine
+from vramscope.virtual.launch import launch, virtual_machine
+from vramscope.virtual.program import Program
 from vramscope.virtual.wheel import find_wheel
 
 

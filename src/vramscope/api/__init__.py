@@ -19,7 +19,6 @@ from vramscope.api.setting import (
     DEFAULT_CARD,
     DEFAULT_STEPS,
     MOST_GPUS,
-    Setting,
     assumptions,
     card_named,
     checked_gpus,
@@ -28,12 +27,13 @@ from vramscope.api.setting import (
 )
 from vramscope.run.function import function_name, write_call
 from vramscope.run.report import Report
+from vramscope.virtual.setting import Setting
 
 if TYPE_CHECKING:
     from vramscope.analysis.compare.figures import Comparison
     from vramscope.analysis.explain.finding import Finding
     from vramscope.run.run import Run
-    from vramscope.virtual.launch import Program
+    from vramscope.virtual.program import Program
 
 __all__ = [
     "DEFAULT_CARD",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import vramscope
-from vramscope.api.program import refuse_nested, shown_words, split_journal
+from vramscope.api.program import refuse_nested
 from vramscope.api.setting import DEFAULT_STEPS
 from vramscope.errors import UnknownCardError
 from vramscope.run.collect import build_report
@@ -17,7 +17,7 @@ from vramscope.run.report import CardFigures
 if TYPE_CHECKING:
     from vramscope.real.nvml import RealCard
     from vramscope.run.run import Run
-    from vramscope.virtual.launch import Program
+    from vramscope.virtual.program import Program
 
 
 def measure_program(
@@ -28,6 +28,7 @@ def measure_program(
     from vramscope.run.assemble import traces_of
     from vramscope.run.measured import device_cards, devices_of, entries_of, totals_of, with_totals
     from vramscope.run.run import MEASURED, Run
+    from vramscope.virtual.program import shown_words, split_journal
 
     refuse_nested("measured", environment)
     finished = launch_measured(program, steps=steps, environment=environment)

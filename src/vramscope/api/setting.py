@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vramscope.errors import UnknownCardError, UsageError
@@ -17,23 +16,6 @@ DEFAULT_CARD = "rtx-4090"
 DEFAULT_STEPS = 3
 MOST_GPUS = 64
 """VS_MAX_DEVICES of virtual/native/vs.h."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The card and the conditions that a program is run under."""
-
-    card: Card
-    gpus: int = 1
-    memory_bytes: int | None = None
-    """None: the card's own; UNLIMITED_BYTES: no limit."""
-    steps: int | None = DEFAULT_STEPS
-    """Optimizer steps after which the program is stopped; None: it runs to its end."""
-    assume: str = ""
-    environment: Mapping[str, str] | None = None
-    """The program's environment; None: this process's."""
-    history: bool = True
-    """Every allocation is followed; False: only the peaks of phases, at half the time a step."""
 
 
 def card_named(name: str | None) -> Card:

@@ -13,7 +13,7 @@ import click
 from vramscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from vramscope.virtual.launch import Program
+    from vramscope.virtual.program import Program
 
 _KINDS: dict[str, Literal["module", "code"]] = {"-m": "module", "-c": "code"}
 
@@ -59,7 +59,7 @@ def split_program(words: Sequence[str], valued: set[str]) -> tuple[list[str], li
 def program_of(words: Sequence[str]) -> Program:
     """The program that these words name; UsageError if they name none."""
     from vramscope.api import script
-    from vramscope.virtual.launch import Program
+    from vramscope.virtual.program import Program
 
     if not words:
         raise UsageError("no program was named: vramscope predict train.py, -m package.train or -c 'code'")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from vramscope.real.nvml import RealCard, Sampler, real_cards
 from vramscope.run.journal import Journal
 from vramscope.run.measured import Sample
-from vramscope.virtual.launch import Program, recorded_path, wait_for
+from vramscope.virtual.launch import recorded_path, wait_for
 from vramscope.virtual.machine import Machine
+from vramscope.virtual.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,29 +12,16 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from vramscope.cards import Card, Outside
 from vramscope.run.journal import Journal
 from vramscope.virtual.build import StandIns, ensure_built
 from vramscope.virtual.machine import Machine
+from vramscope.virtual.program import Program
 from vramscope.virtual.wheel import Wheel, find_wheel
 
 SITE = Path(__file__).parent.parent / "recording" / "site"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What to run, as Python's own command line takes it: a script, ``-m module`` or ``-c code``."""
-
-    kind: Literal["script", "module", "code"]
-    target: str
-    arguments: tuple[str, ...] = ()
-
-    def command(self) -> list[str]:
-        """The words after the interpreter."""
-        flag = {"script": [], "module": ["-m"], "code": ["-c"]}[self.kind]
-        return [*flag, self.target, *self.arguments]
 
 
 @dataclass(frozen=True, slots=True)
