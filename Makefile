@@ -40,5 +40,5 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[models,quant,programs,dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[models,quant,programs,cluster,dev]'
 	@touch $@ $(VENV)/.demo

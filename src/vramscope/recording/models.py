@@ -64,6 +64,11 @@ class Models:
             if id(module) not in below and id(module) not in self._numbers:
                 self.register(module)
 
+    def path_of(self, label: str) -> str | None:
+        """The path of the module that a thread's label (``span:module:flags``) names; None if it names none."""
+        number = label.split(":")[1:2]
+        return next((path for path, known in self._by_path.items() if [str(known)] == number and path), None)
+
     def modules(self) -> Iterator[tuple[str, Any]]:
         """Path and module of all that are still there."""
         paths = {number: path for path, number in self._by_path.items()}

@@ -238,5 +238,6 @@ class Recorder:
             phase="backward" if self._backward_depth else self._phase,
             where=line and line.where,
             line=line and line.text,
+            module=self.models.path_of(self.labels.get()),
             **self._peaks.now(device),
         )

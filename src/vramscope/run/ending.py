@@ -65,4 +65,5 @@ def _out_of_memory(entry: Entry) -> OutOfMemory:
         phase=text(entry, "phase"),
         where=text(entry, "where"),
         line=text(entry, "line"),
+        module=text(entry, "module"),
     )

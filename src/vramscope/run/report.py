@@ -185,6 +185,8 @@ class OutOfMemory:
     line: str | None
     caught: bool = False
     """The program caught it and went on."""
+    module: str | None = None
+    """The module that ran, forward or backward; None: none did, or nothing was followed."""
 
     @property
     def needs_bytes(self) -> int | None:

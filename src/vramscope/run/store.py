@@ -11,6 +11,7 @@ written beside its place and then moved there, so it is whole or not there."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import zipfile
@@ -76,6 +77,22 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         raise RunError(f"{os.fspath(path)} is no run of vramscope, or was cut off: {error}") from error
     except RunError as error:
         raise RunError(f"{os.fspath(path)}: {error}") from error
+
+
+def run_bytes(run: Run) -> bytes:
+    """The bytes of the run's file, for a place that is no file of its own."""
+    file = io.BytesIO()
+    _write(file, run)
+    return file.getvalue()
+
+
+def run_from_bytes(data: bytes) -> Run:
+    """The run of such bytes; RunError as `load_run`."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            return _unpacked(Archive(file))
+    except (OSError, *DAMAGE) as error:
+        raise RunError(f"these bytes are no run of vramscope, or were cut off: {error}") from error
 
 
 def _write(file: BinaryIO, run: Run) -> None:

@@ -73,8 +73,20 @@ static void choose_visible(void)
     free(copy);
 }
 
+/* A fork may be given another card than its parent saw; the environment says which. */
+static void in_child(void)
+{
+    static const pthread_once_t again = PTHREAD_ONCE_INIT;
+    memset(&card, 0, sizeof card);
+    all_devices = devices = 0;
+    current_device = 0;
+    memcpy(&read_once, &again, sizeof again);
+}
+
 static void read_card(void)
 {
+    static int watching;
+    if (!watching++) vs_after_fork(in_child);
     const char *text = vs_setting("VRAMSCOPE_CARD");
     if (!text) return;                            /* no card: device count 0 */
     char *copy = strdup(text), *rest = NULL;

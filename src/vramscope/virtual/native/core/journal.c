@@ -13,8 +13,26 @@
 static int journal = -1;
 static pthread_once_t open_once = PTHREAD_ONCE_INIT;
 
+/* Which subjects were already told: few, so a list does. */
+static const char *told[256];
+static int told_count;
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The environment may name another journal for a fork.  What the parent told nobody is told again. */
+static void in_child(void)
+{
+    static const pthread_once_t again = PTHREAD_ONCE_INIT;
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    if (journal < 0) told_count = 0;
+    journal = -1;
+    memcpy(&open_once, &again, sizeof again);
+    memcpy(&told_lock, &fresh, sizeof fresh);
+}
+
 static void open_journal(void)
 {
+    static int watching;
+    if (!watching++) vs_after_fork(in_child);
     const char *path = vs_setting("VRAMSCOPE_JOURNAL");
     if (path) journal = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 }
@@ -45,11 +63,6 @@ long vs_unsimulated(const char *library, const char *symbol, int *seen, long ans
         vs_journal("unsimulated", "\"library\": \"%s\", \"symbol\": \"%s\", \"answer\": %ld", library, symbol, answer);
     return answer;
 }
-
-/* Which subjects were already told: few, so a list does. */
-static const char *told[256];
-static int told_count;
-static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool first_of(const char *what)
 {
