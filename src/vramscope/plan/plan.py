@@ -81,7 +81,7 @@ class Way:
     """What is turned, against what was asked for."""
     result: Result
     maths: int
-    """The most that any of them does to the result: `jobs.technique.Maths` (0 nothing … 3 something else is trained)."""
+    """The most that any of them does to the result, as `jobs.technique.Maths`: 0 nothing … 3 other training."""
     intrusion: int
     """The sum of theirs: how much is changed."""
     price: tuple[str, ...]

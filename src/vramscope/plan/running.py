@@ -52,15 +52,17 @@ def result_of(cell: Cell, run: Run, ran: Ran) -> Result:
     report = run.report
     assert report is not None
     verdict, why = _verdict(report, ran)
+    peaks, highest = report.peaks, report.highest
     found = Result(
-        verdict,
-        cell.capacity_bytes,
-        why,
-        report.peaks.allocated_bytes,
-        report.peaks.reserved_bytes,
-        report.peaks.process_total_bytes,
-        report.outside.bytes,
-        *((report.highest.phase, report.highest.step) if report.highest else (None, None)),
+        verdict=verdict,
+        capacity_bytes=cell.capacity_bytes,
+        why=why,
+        peak_allocated_bytes=peaks.allocated_bytes,
+        peak_reserved_bytes=peaks.reserved_bytes,
+        process_total_bytes=peaks.process_total_bytes,
+        outside_bytes=report.outside.bytes,
+        phase=highest.phase if highest else None,
+        step=highest.step if highest else None,
         failure=_failure(report),
         retries=sum(retry.count for retry in report.retries),
         notes=tuple(_notes(report)),
