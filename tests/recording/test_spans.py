@@ -192,3 +192,22 @@ def test_without_a_machine_nothing_is_recorded():
     code = "from vramscope.recording import bootstrap; bootstrap.begin(); import sys; print(sys.meta_path[0].__class__.__name__)"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("VRAMSCOPE")}
     assert _output(code, environment).strip() != "_Finder"
+
+
+LAZY = """
+import torch
+model = torch.nn.Sequential(torch.nn.LazyLinear(512), torch.nn.LazyBatchNorm1d()).cuda()
+optimizer = None
+for _ in range(2):
+    loss = model(torch.randn(8, 1024, device="cuda")).sum()
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_module_whose_parameters_have_no_shape_yet_is_followed_all_the_same(virtual):
+    """`LazyLinear` holds parameters that no operator may touch before the first forward."""
+    ran = virtual(LAZY, "t4").check()
+
+    assert any(entry["path"] == "Sequential.0" for entry in ran.of("module"))

@@ -111,7 +111,7 @@ class Models:
             own = [
                 each
                 for each in module._parameters.values()
-                if each is not None and self._is_first(each, path)
+                if each is not None and not is_lazy(each) and self._is_first(each, path)
             ]
             journal.write("module", number=number, path=path, **_facts(module, own))
         key, numbers = id(module), self._numbers
@@ -164,10 +164,17 @@ def _facts(module: Any, own: Sequence[Any]) -> dict[str, Any]:
         "parameter_bytes": sum(map(stored_bytes, own)),
         "trainable": sum(map(elements, trained)),
         "trainable_bytes": sum(map(stored_bytes, trained)),
-        "buffer_bytes": sum(stored_bytes(each) for each in module._buffers.values() if each is not None),
+        "buffer_bytes": sum(
+            stored_bytes(each) for each in module._buffers.values() if each is not None and not is_lazy(each)
+        ),
         "casts": [2 * each.numel() for each in own if each.element_size() == 4 and each.is_floating_point()],
         "notes": _notes(module),
     }
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether it has no shape before the first forward (`torch.nn.LazyLinear`); then it is not counted."""
+    return hasattr(tensor, "materialize") and type(tensor).__name__.startswith("Uninitialized")
 
 
 def elements(parameter: Any) -> int:

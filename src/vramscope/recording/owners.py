@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from vramscope.recording import journal
+from vramscope.recording.models import is_lazy
 
 if TYPE_CHECKING:
     from vramscope.recording.labels import Labels
@@ -114,6 +115,8 @@ class Owners:
                 yield from self._tensors(item, depth + 1)
 
     def _parts(self, tensor: Any, depth: int) -> Iterator[Any]:
+        if is_lazy(tensor):
+            return
         if hasattr(tensor, "__tensor_flatten__"):  # a subclass that wraps others and has no memory of its own
             names, _ = tensor.__tensor_flatten__()
             for name in names:

@@ -31,7 +31,17 @@ def install(torch_module: ModuleType) -> None:
     if not hasattr(torch_module.library, "get_kernel"):
         journal.write("uncounted", what="values read back from the card", bytes=None, note=_TOO_OLD)
         return
-    from vramscope.recording.values import amp, boxes, draws, generate, produce, propagate, read, waiting
+    from vramscope.recording.values import (
+        amp,
+        boxes,
+        draws,
+        generate,
+        produce,
+        propagate,
+        read,
+        redrawing,
+        waiting,
+    )
     from vramscope.recording.values.settings import policy
 
     policy()
@@ -42,6 +52,7 @@ def install(torch_module: ModuleType) -> None:
     amp.install()
     generate.install()
     boxes.install()
+    redrawing.install(torch_module)
     # torch.optim deletes its submodule's name, so it isn't an attribute.
     optimizer = importlib.import_module(f"{torch_module.__name__}.optim.optimizer")
     optimizer.register_optimizer_step_post_hook(waiting.stepped)

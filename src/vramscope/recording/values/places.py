@@ -14,6 +14,8 @@ from vramscope.recording import where
 PRINTS: Final = "prints"
 """In the place of a line: torch reads values to print a tensor, which decides nothing."""
 
+_BETWEEN = ("torch/utils/_device.py", "torch/overrides.py", "torch/_tensor.py", "torch/utils/_contextlib.py")
+
 
 def here() -> str | None:
     """``train.py:41``; None on a thread that runs no Python of the program (autograd's own)."""
@@ -35,9 +37,15 @@ def here() -> str | None:
 def asking() -> FrameType | None:
     """The frame that asked for a value: the nearest one that isn't ours, the program's or a library's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(where.OURS):
+    while frame is not None and _hands_on(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+@cache
+def _hands_on(file: str) -> bool:
+    """Whether a file is ours, or torch's that stands between a call and its operator, as in ``with device:``."""
+    return file.startswith(where.OURS) or file.endswith(_BETWEEN)
 
 
 @cache

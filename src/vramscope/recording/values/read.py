@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vramscope.recording.values import checks, kernels, notes, places
+from vramscope.recording.values import checks, kernels, notes, places, redrawing
 from vramscope.recording.values.contents import ELEMENTS_LIMIT, limit
 from vramscope.recording.values.known import note_constant, note_values, values_of, view_of
 from vramscope.recording.values.settings import policy
@@ -52,10 +52,13 @@ def _scalar(call: kernels.Call) -> kernels.Kernel:
 
 
 def _as_checked(this: Tensor, value: Any) -> Any:
-    """A truth value that rests on an assumption passes the check that it is read for, if it is one."""
+    """A truth value that rests on an assumption passes the check, or ends the loop, that it is read for."""
     if this.dtype is not torch.bool:
         return value
-    passing = checks.passing(places.asking())
+    asking = places.asking()
+    passing = checks.passing(asking)
+    if passing is None:
+        passing = redrawing.leaving(asking)
     return value if passing is None else passing
 
 
