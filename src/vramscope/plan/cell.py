@@ -59,6 +59,7 @@ class Cell:
             find_card(self.card),
             memory_bytes=None if self.memory_bytes is None and not self.used_bytes else self.capacity_bytes,
             steps=None,
+            environment=self.environment,
             history=self.history,
         )
 

@@ -101,3 +101,6 @@ class Outcome:
     """On the card; None where nothing was followed or nothing ran."""
     unlimited: bytes | None = None
     """Where it does not fit: on the same card with memory without end."""
+    lasting: bool = True
+    """Another try would come out the same; False: it was killed, took too long, or something of this machine
+    was missing."""

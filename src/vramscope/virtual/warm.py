@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import json
 import os
-import queue
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from vramscope.cards import find_card, outside_of
 from vramscope.errors import TorchError
-from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.virtual.launch import Finished, virtual_machine
 from vramscope.virtual.setting import Setting
+from vramscope.virtual.warm_process import WarmProcess
 
-_ANY_CARD = "rtx-4090"
-"""What libraries see that look for a card when they are imported; every program gets its own."""
 _TAIL = 16 << 10
 """So much of a program's output is kept, from its end."""
 KILLED = -signal.SIGKILL
-
-Answer = Mapping[str, Any]
-"""``{}``: the server has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +31,26 @@ class Ran:
 
     finished: Finished
     output: str
+    late: bool = False
+    """It was killed because it took longer than it might."""
+    lost: bool = False
+    """It was killed because the process that it is a fork of was."""
 
 
 class WarmServer:
     """A process that has imported `modules` under an environment; `run` runs programs in forks of it.
 
     Any number of threads may use it at a time.  It starts with the first program and starts again if it was
-    killed.  Use it as a context manager, or `close` it."""
+    killed.  Use it as a context manager, or `close` it; should this process be killed, it ends by itself."""
 
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """`environment` is the programs' whole environment; None: this process's."""
         self._modules = tuple(modules)
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = dict(os.environ if environment is None else environment)
         self._lock = threading.Lock()
-        self._process: _Process | None = None
+        self._process: WarmProcess | None = None
         self._users = 0
+        self._closed = False
 
     def __enter__(self) -> WarmServer:
         return self
@@ -65,144 +61,94 @@ class WarmServer:
         self.close()
 
     @property
-    def busy(self) -> bool:
-        """A program runs, or is about to."""
-        return self._users > 0
+    def awake(self) -> bool:
+        """Its process is there."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process's number; None while there is none."""
+        process = self._process
+        return None if process is None or process.ended else process.pid
+
+    def rest(self) -> bool:
+        """Ends the process if nothing runs in it, until the next program; whether it did."""
+        with self._lock:
+            if self._users == 0:
+                self._end()
+            return self._process is None
 
     def close(self) -> None:
-        """Ends the process, and with it the programs that still run."""
+        """Ends the process, and with it the programs that still run; it starts no more."""
         with self._lock:
-            if self._process is not None:
-                self._process.close()
-            self._process = None
+            self._closed = True
+            self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.close()
+        self._process = None
 
     def run(self, script: Path, setting: Setting, limit_s: float | None = None) -> Ran:
         """Runs a script under a setting (its environment is the server's) and waits for its end.
 
-        A program that is not done after `limit_s` seconds is killed.  TorchError if the server cannot start."""
-        with self._used():
-            return self._run(script, setting, limit_s)
-
-    def _run(self, script: Path, setting: Setting, limit_s: float | None) -> Ran:
-        process = self._started()
-        began = time.monotonic()
-        with (
-            _machine(setting) as (machine, variables),
-            tempfile.TemporaryDirectory(prefix="vramscope-") as folder,
-        ):
-            output = Path(folder) / "output"
-            status = process.run(
-                {"script": str(script), "environment": variables, "output": str(output)}, limit_s
-            )
-            peaks = machine.peak_used_bytes(setting.gpus)
-            finished = Finished(status, machine.journal(), peaks, time.monotonic() - began)
-            return Ran(finished, _tail(output))
+        A program that is not done after `limit_s` seconds is killed.  TorchError if the process cannot start,
+        CancelledError if the server was closed meanwhile."""
+        try:
+            with self._used() as process:
+                ran = _run(process, script, setting, limit_s)
+        except TorchError:
+            if self._closed:  # while it was starting
+                raise CancelledError from None
+            raise
+        if ran.lost and self._closed:
+            raise CancelledError
+        return ran
 
     @contextlib.contextmanager
-    def _used(self) -> Iterator[None]:
+    def _used(self) -> Iterator[WarmProcess]:
         with self._lock:
+            process = self._started()
             self._users += 1
         try:
-            yield
+            yield process
         finally:
             with self._lock:
                 self._users -= 1
 
-    def _started(self) -> _Process:
-        with self._lock:
-            if self._process is None or self._process.ended:
-                self._process = _Process(self._modules, self._environment)
-            return self._process
+    def _started(self) -> WarmProcess:
+        if self._closed:
+            raise CancelledError
+        if self._process is not None and self._process.ended:
+            self._end()
+        if self._process is None:
+            self._process = WarmProcess(self._modules, self._environment)
+        return self._process
 
 
-class _Process:
-    """One life of a server."""
-
-    def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._numbers = itertools.count(1)
-        self._answers: dict[int, queue.SimpleQueue[Answer]] = {}
-        self._lock = threading.Lock()
-        self._open = contextlib.ExitStack()
-        self.ended = False
-        with contextlib.ExitStack() as undo:
-            undo.callback(self._open.close)
-            self._popen = self._start(modules, environment)
-            self._check_ready(modules)
-            undo.pop_all()
-        threading.Thread(target=self._listen, name="vramscope-warm", daemon=True).start()
-
-    def run(self, request: Mapping[str, Any], limit_s: float | None) -> int:
-        """The status of a program, once it has ended; KILLED too where the server died and took it with it."""
-        number, answers = next(self._numbers), queue.SimpleQueue[Answer]()
-        with self._lock:
-            self._answers[number] = answers
-            if self.ended:
-                return KILLED
-            self._send({"id": number, **request})
-        pid = answers.get().get("pid")
-        if pid is None:
-            return KILLED
-        try:
-            status = answers.get(timeout=limit_s)
-        except queue.Empty:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            status = answers.get()
-        return int(status.get("status", KILLED))
-
-    def close(self) -> None:
-        """Ends it."""
-        self._popen.kill()
-        self._popen.wait()
-        self._open.close()
-
-    def _send(self, request: Mapping[str, Any]) -> None:
-        assert self._popen.stdin is not None
-        with contextlib.suppress(OSError):  # it has just ended: the listener tells all who wait
-            self._popen.stdin.write(json.dumps(request) + "\n")
-            self._popen.stdin.flush()
-
-    def _start(self, modules: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
-        card = find_card(_ANY_CARD)
-        machine = virtual_machine(
-            card,
-            outside=outside_of(card),
-            memory_bytes=UNLIMITED_BYTES,
-            steps=None,
-            environment=environment,
+def _run(process: WarmProcess, script: Path, setting: Setting, limit_s: float | None) -> Ran:
+    began = time.monotonic()
+    with (
+        _machine(setting) as (machine, variables),
+        tempfile.TemporaryDirectory(prefix="vramscope-") as folder,
+    ):
+        output = Path(folder) / "output"
+        status, late = process.run(
+            {"script": str(script), "environment": variables, "output": str(output), "folder": _here()},
+            limit_s,
         )
-        _, variables = self._open.enter_context(machine)
-        silent = {"VRAMSCOPE_JOURNAL": "", "VRAMSCOPE_MACHINE": ""}  # the server itself is no program
-        return subprocess.Popen(
-            [sys.executable, "-m", "vramscope.recording.warm", *modules],
-            env={**variables, **silent},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,  # Ctrl-C ends it through us
-        )
+        peaks = machine.peak_used_bytes(setting.gpus)
+        ended = KILLED if status is None else status
+        finished = Finished(ended, machine.journal(), peaks, time.monotonic() - began)
+        return Ran(finished, _tail(output), late, lost=status is None)
 
-    def _check_ready(self, modules: Sequence[str]) -> None:
-        assert self._popen.stdout is not None
-        line = self._popen.stdout.readline()
-        if not line:
-            raise TorchError("the process that runs the programs ended at once; `vramscope doctor` looks why")
-        if not json.loads(line)["ready"]:
-            self._popen.kill()
-            raise TorchError(f"one of {', '.join(modules)} uses the card when it is imported")
 
-    def _listen(self) -> None:
-        """Hands the answers to those who wait for them."""
-        assert self._popen.stdout is not None
-        for line in self._popen.stdout:
-            answer = json.loads(line)
-            self._answers[answer["id"]].put(answer)
-        with self._lock:
-            self.ended = True
-            for waiting in self._answers.values():
-                waiting.put({})
-        self._popen.wait()
+def _here() -> str:
+    """The current folder, which the program gets; "" if there is none any more."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return ""
 
 
 @contextlib.contextmanager
