@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
 
+from vramscope.jobs.wrapping import wrapped, wrapped_title
+
 _STANDARD = ("contextlib", "copy", "functools", "itertools", "math", "os", "pathlib", "re", "sys")
 
 
@@ -37,6 +39,8 @@ class Script:
     """What is done to the model then, in order."""
     optimizer: list[str] = field(default_factory=list)
     """Makes ``optimizer`` (and others that `optimizers` names)."""
+    own_optimizer: str = ""
+    """The line that makes the user's own ``optimizer``, used as long as nobody asks for another."""
     optimizers: list[str] = field(default_factory=lambda: ["optimizer"])
     """The optimizers that step; none: backward itself steps."""
     batch: list[str] = field(default_factory=list)
@@ -64,7 +68,7 @@ class Script:
     def render(self) -> str:
         """The whole program as text."""
         parts = [
-            f'"""{self.title}"""',
+            wrapped_title(self.title),
             "\n".join(self._imports()),
             "\n".join(self._constants()),
             "\n".join(self.settings),
@@ -74,13 +78,13 @@ class Script:
             "\ndef batch():\n" + indent("\n".join(self.batch), "    ") + "\n",
             "\n".join(self._loop()),
         ]
-        text = "\n\n".join(part for part in parts if part.strip()) + "\n"
+        text = wrapped("\n\n".join(part for part in parts if part.strip()) + "\n")
         ast.parse(text)  # a piece that wrote nonsense shows here, not in a process far away
         return text
 
     def _imports(self) -> list[str]:
         """As isort orders them; environment variables come before torch."""
-        lines = {*self.imports, *(["import os"] if self.environment else [])}
+        lines = _merged({*self.imports, *(["import os"] if self.environment else [])})
         standard = sorted(
             (each for each in lines if each.split()[1].split(".")[0] in _STANDARD), key=_import_order
         )
@@ -133,3 +137,20 @@ def _within(contexts: Sequence[str], lines: Iterable[str]) -> list[str]:
 def _import_order(line: str) -> tuple[int, str]:
     """Plain imports before ``from`` ones, each by module."""
     return (line.startswith("from "), line.split()[1].lower())
+
+
+def _merged(lines: Iterable[str]) -> set[str]:
+    """One ``from`` import per module."""
+    names: dict[str, set[str]] = {}
+    for line in lines:
+        module, _, imported = line.partition(" import ")
+        names.setdefault(module, set()).update(filter(None, imported.split(", ")))
+    return {
+        f"{module} import {', '.join(sorted(found, key=_name_order))}" if found else module
+        for module, found in names.items()
+    }
+
+
+def _name_order(name: str) -> tuple[int, str]:
+    """Constants, then classes, then functions, as isort has them."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vramscope.errors import SourceError
 
@@ -39,6 +41,11 @@ class Source:
         return re.split(r"[/:]", self.name.rstrip("/"))[-1]
 
     @property
+    def values(self) -> dict[str, Any]:
+        """What stands behind the ``?``, as numbers, truths, lists and texts."""
+        return {key: value_of(text) for key, text in self.settings}
+
+    @property
     def folder(self) -> Path | None:
         """The local folder that it names, if it does."""
         path = Path(self.name).expanduser()
@@ -54,6 +61,22 @@ def parse_source(text: str) -> Source:
     if _FUNCTION.fullmatch(text.strip()):
         return Source(FUNCTION, text.strip())
     raise SourceError(f"{text!r} names no model: write {FORMS}")
+
+
+def value_of(text: str) -> Any:
+    """A value as it is typed: 4096, 1e-5, true, None, a text; with commas (64,128) a list; or JSON."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "[{" and "," in text:
+        return [value_of(part) for part in text.split(",") if part]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_WORDS = {"True": True, "False": False, "None": None}
+"""As Python writes them; JSON's are read by itself."""
 
 
 def _settings(tail: str, text: str) -> tuple[tuple[str, str], ...]:

@@ -77,7 +77,8 @@ class Knob:
     """The text of the position that it has if nobody turns it; AUTO: what suits the model."""
     techniques: tuple[Technique, ...] = ()
     number: Callable[[str], str] | None = None
-    """For knobs whose positions are numbers (batch, seq): checks one and gives it in its usual form."""
+    """For knobs whose positions are numbers (batch, seq): checks one and gives it in its usual form.  A number that
+    is written into programs has one technique, which gets it as its argument."""
     training_only: bool = False
     by_name: dict[str, Technique] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -104,7 +105,10 @@ class Knob:
         return f"{name}:{technique.argument(argument or str(technique.usual))}"
 
     def technique(self, position: str) -> tuple[Technique | None, str]:
-        """The technique of a position, and its argument ("" if it takes none); None for numbers and AUTO."""
+        """The technique of a position, and its argument ("" if it takes none); None for AUTO and for numbers that no
+        technique writes."""
+        if self.number is not None and self.techniques and position != AUTO:
+            return self.techniques[0], position
         name, _, argument = position.partition(":")
         return self.by_name.get(name), argument
 

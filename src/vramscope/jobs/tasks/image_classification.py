@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vramscope.jobs.facts import Facts
+from vramscope.jobs.source import HF
 from vramscope.jobs.tasks.models import write_model
 
 if TYPE_CHECKING:
@@ -20,12 +21,25 @@ def usual(facts: Facts) -> dict[str, str]:
 def write(script: Script, work: Work) -> None:
     """Writes the task's part of the program."""
     write_model(script, work)
+    forward = write_inputs(script, work)
     script.imports.add("from torch import nn")
-    script.constants.update(BATCH=work.recipe["batch"], IMAGE=work.recipe["image"])
-    script.batch += [
-        f"images = torch.randn(BATCH, {work.facts.channels}, IMAGE, IMAGE, device=device)",
+    script.batch[:] = [
+        f"images = {_images(work)}",
         f"labels = torch.randint({work.facts.classes}, (BATCH,), device=device)",
         "return images, labels",
     ]
     script.fetch = "images, labels = batch()"
-    script.loss.append("loss = nn.functional.cross_entropy(model(images), labels)")
+    logits = f"{forward}.logits" if work.source.library == HF else forward
+    script.loss.append(f"loss = nn.functional.cross_entropy({logits}, labels)")
+
+
+def write_inputs(script: Script, work: Work) -> str:
+    """Writes a batch of images alone; the code of the forward."""
+    script.constants.update(BATCH=work.recipe["batch"], IMAGE=work.recipe["image"])
+    script.batch.append(f"return {_images(work)}")
+    script.fetch = "images = batch()"
+    return "model(images)"
+
+
+def _images(work: Work) -> str:
+    return f"torch.randn(BATCH, {work.facts.channels}, IMAGE, IMAGE, device=device)"

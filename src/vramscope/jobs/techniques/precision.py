@@ -50,7 +50,7 @@ PRECISION = Knob(
     "In which types the model is kept and computes",
     AUTO,
     (
-        Technique("fp32", "everything in fp32, matrix products and convolutions too"),
+        Technique("fp32", "everything in fp32 (convolutions in TF32 where a card has it, as PyTorch does)"),
         Technique(
             "tf32",
             "fp32 with matrix products in TF32",
