@@ -33,6 +33,12 @@ class Column:
     cut: Callable[[str, int], str] | None = None
     """How; None: at its beginning, since the end of a path tells more."""
     style: str = ""
+    styles: Sequence[str] = ()
+    """Of each cell, instead of the column's one."""
+
+    def style_of(self, row: int) -> str:
+        """A cell's style."""
+        return self.styles[row] if self.styles else self.style
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ def table(
     widths = _widths(chosen, layout.width)
     lines = [_line([column.head for column in chosen], chosen, widths, ["dim"] * len(chosen))]
     for row, cells in enumerate(zip(*(column.cells for column in chosen), strict=True)):
-        line = _line(cells, chosen, widths, [column.style for column in chosen])
+        line = _line(cells, chosen, widths, [column.style_of(row) for column in chosen])
         if bars is not None:
             line.append_text(_drawn(bars, row, layout, line.cell_len))
         if styles and styles[row]:
