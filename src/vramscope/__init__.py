@@ -15,14 +15,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vramscope.api import compare, explain, load, measure, predict
+    from vramscope.api import compare, explain, load, measure, plan, predict
     from vramscope.errors import VramscopeError
+    from vramscope.jobs.job import Job
     from vramscope.run.report import Report
     from vramscope.run.run import Run
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Job",
     "Report",
     "Run",
     "VramscopeError",
@@ -32,10 +34,12 @@ __all__ = [
     "load",
     "mark",
     "measure",
+    "plan",
     "predict",
 ]
 
 _HOMES = {
+    "Job": "vramscope.jobs.job",
     "Report": "vramscope.run.report",
     "Run": "vramscope.run.run",
     "VramscopeError": "vramscope.errors",
@@ -43,6 +47,7 @@ _HOMES = {
     "explain": "vramscope.api",
     "load": "vramscope.api",
     "measure": "vramscope.api",
+    "plan": "vramscope.api",
     "predict": "vramscope.api",
 }
 

@@ -45,7 +45,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> PaperMachine:
     paper = PaperMachine()
     monkeypatch.setattr("vramscope.virtual.launch.launch", paper.launch)
     monkeypatch.setattr("vramscope.real.nvml.real_card_name", lambda: paper.real)
-    monkeypatch.setattr("vramscope.cards.outside_of", lambda card, eager=False: builders.OUTSIDE)
+    monkeypatch.setattr("vramscope.virtual.setting.outside_of", lambda card, eager=False: builders.OUTSIDE)
     monkeypatch.delenv("VRAMSCOPE_JOURNAL", raising=False)
     return paper
 

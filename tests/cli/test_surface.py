@@ -22,6 +22,17 @@ SURFACE = {
         "--assume KEY=VALUE",
     ],
     "measure": ["--steps N", "-o RUN", "--json FILE", "--fail-over SIZE"],
+    "plan": [
+        *("SOURCE", "--gpu CARD[,CARD]", "--memory SIZE", "--used SIZE", "--vary KNOB=V,V", "--fit KNOB"),
+        *("--margin SIZE|%", "--multiple-of N", "--cheapest", "--budget SIZE", "--cell N", "--emit FILE", "-o RUN"),
+        *("--csv FILE", "--json FILE", "--html FILE", "--sort memory|order", "--out DB", "--jobs N", "--dask ADDRESS"),
+        *("--limit SECONDS", "--task TASK", "--batch N", "--image N", "--seq N", "--new-tokens N", "--accumulate N"),
+        *("--allocator ALLOCATOR", "--cudnn-benchmark BENCHMARK", "--precision PRECISION", "--attention ATTENTION"),
+        *("--weights WEIGHTS", "--tune TUNE", "--targets N", "--channels-last LAST", "--cache CACHE"),
+        *("--checkpoint CHECKPOINT", "--offload OFFLOAD", "--cross-entropy ENTROPY", "--optimizer OPTIMIZER"),
+        *("--optimizer-impl IMPL", "--optimizer-in-backward BACKWARD", "--zero-grad GRAD", "--clip CLIP"),
+        *("--ema EMA", "--compile COMPILE"),
+    ],
     "show": [
         *("RUN", "--stages", "--layers", "--depth N", "--peak", "--at MOMENT", "--lines", "--timeline"),
         *("--device N", "--process PID", "--json"),

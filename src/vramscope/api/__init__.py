@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from vramscope.api.measuring import measure_program
+from vramscope.api.planning import make_plan, plan
 from vramscope.api.predicting import run_program
 from vramscope.api.program import script
 from vramscope.api.setting import (
@@ -46,9 +47,11 @@ __all__ = [
     "compare",
     "explain",
     "load",
+    "make_plan",
     "measure",
     "measure_program",
     "memory_of",
+    "plan",
     "predict",
     "run_program",
     "script",

@@ -26,6 +26,6 @@ def run_program(program: Program, setting: Setting) -> Run:
         outside=setting.outside,
         steps=setting.steps,
         assume=setting.assume,
-        environment=setting.variables,
+        environment=setting.environment if setting.history else setting.variables,
     )
     return predicted_run(finished, program, setting)

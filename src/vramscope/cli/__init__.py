@@ -17,7 +17,7 @@ import vramscope
 from vramscope.cli.console import say, silence
 from vramscope.errors import VramscopeError
 
-VERBS = ("predict", "measure", "show", "explain", "diff", "export", "import", "gpus", "doctor")
+VERBS = ("predict", "measure", "plan", "show", "explain", "diff", "export", "import", "gpus", "doctor")
 """Each is the command of its name in the module of its name; Python's own words get a `_` there."""
 INTERRUPTED = 130
 NOBODY_READS = 141
