@@ -13,6 +13,8 @@ from vramscope.cli import group
 
 PAGES = (
     "predict",
+    "plan",
+    "workloads",
     "diff",
     "run-format",
     "show",

@@ -125,7 +125,7 @@ class Plan:
     cheapest: tuple[Cheapest, ...] = ()
     budget: Budget | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    """torch, CUDA, cuDNN and the model's library."""
+    """torch and the libraries that the programs use."""
     seconds: float = 0.0
     reused: int = 0
     """So many of the rows were known from an earlier run."""

@@ -19,12 +19,11 @@ def write(script: Script, work: Work) -> None:
     """Writes the task's part of the program; the model itself shifts the labels into the decoder's input."""
     write_model(script, work)
     write_tokens(script, work)
-    script.model.append("model.config.use_cache = False  # keys and values are kept for generation only")
     script.batch[-1:] = [
         f"labels = torch.randint({work.facts.vocabulary}, (BATCH, SEQ), device=device)",
         'return {"input_ids": tokens, "labels": labels}',
     ]
-    script.loss.append("loss = model(**inputs).loss")
+    script.loss.append("loss = model(**inputs, use_cache=False).loss  # the cache is for generation only")
 
 
 def write_inputs(script: Script, work: Work) -> str:
