@@ -21,12 +21,12 @@ from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import parse_source
 from vramscope.jobs.work import Work
 from vramscope.jobs.write import objection, settled
-from vramscope.plan.facts import facts_of
-from vramscope.plan.fit import fit
-from vramscope.plan.limits import limits
-from vramscope.plan.points import Request, cell_of
-from vramscope.plan.result import Result
-from vramscope.plan.running import run_cell
+from vramscope.planning.facts import facts_of
+from vramscope.planning.fit import fit
+from vramscope.planning.limits import limits
+from vramscope.planning.points import Request, cell_of
+from vramscope.planning.result import Result
+from vramscope.planning.running import run_cell
 from vramscope.units import MIB
 
 RECIPE = {

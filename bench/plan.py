@@ -19,11 +19,11 @@ from vramscope.jobs.facts import CLASSIFICATION, Facts
 from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import parse_source
 from vramscope.jobs.write import settled, write_program
-from vramscope.plan import executors
-from vramscope.plan.carry import carry_out
-from vramscope.plan.cell import Cell
-from vramscope.plan.running import run_cell
-from vramscope.plan.store import Store
+from vramscope.planning import executors
+from vramscope.planning.carry import carry_out
+from vramscope.planning.cell import Cell
+from vramscope.planning.running import run_cell
+from vramscope.planning.store import Store
 
 FACTS = Facts((CLASSIFICATION,), "ResNet", image=224, classes=1000, layers={"Conv2d": 53, "Linear": 1})
 MATRIX = {

@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "vramscope"
 FLOORS = (
-    *("errors", "units", "cards", "run", "virtual", "real", "recording", "analysis", "jobs", "plan", "theory", "lab"),
+    *("errors", "units", "cards", "run", "virtual", "real", "recording", "analysis", "jobs", "planning", "theory", "lab"),
     *("views", "api", "cli"),
 )
 """Lowest first; errors and units share the ground floor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vramscope.plan.cell import Cell
+from vramscope.planning.cell import Cell
 
 _PROGRAM = """
 import torch

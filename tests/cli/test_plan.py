@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,27 +35,15 @@ def test_a_matrix_is_held_against_its_first_row(vramscope):
 
 
 @pytest.mark.virtual
-def test_the_program_of_the_answer_ends_and_the_next_batch_fails(vramscope):
-    """The proof of a fit, taken to the letter: the program that is handed on, run by `predict`."""
-    ran = vramscope(*RESNET, "--memory", "1GiB", "--fit", "batch", "--emit", "fit.py", "--json", "plan.json", "-o", "fit.vram")  # fmt: skip
+def test_the_answer_of_a_search_is_handed_on_as_a_program_and_a_run(vramscope):
+    ran = vramscope(*RESNET, "--memory", "700MiB", "--fit", "batch", "--emit", "fit.py", "--json", "plan.json", "-o", "fit.vram")  # fmt: skip
 
     assert ran.status == 0, ran.err
     (fit,) = json.loads(Path("plan.json").read_text())["fits"]
-    program = Path("fit.py").read_text()
-    assert f"BATCH, IMAGE, STEPS = {fit['largest']}, 64, 3" in program
     assert fit["fails_at"] == fit["largest"] + 1
-    assert (
-        fit["fails"]["failure"]["module"].startswith("ResNet")
-        or fit["fails"]["failure"]["phase"] == "backward"
-    )
-    Path("next.py").write_text(program.replace(f"= {fit['largest']}, 64", f"= {fit['fails_at']}, 64"))
-    assert [predicted(each) for each in ("fit.py", "next.py")] == [0, 3]
+    assert f"BATCH, IMAGE, STEPS = {fit['largest']}, 64, 3" in Path("fit.py").read_text()
     assert load_run("fit.vram").report.peaks.process_total_bytes == fit["ends"]["process_total_bytes"]
-
-
-def predicted(script: str) -> int:
-    command = "predict", "--gpu", "rtx-3060", "--memory", "1GiB", "--steps", "all", "--no-history", script
-    return subprocess.run([sys.executable, "-m", "vramscope", *command], capture_output=True).returncode
+    assert f"batch {fit['largest']} ends" in " ".join(ran.out.split())
 
 
 @pytest.mark.virtual
@@ -106,7 +92,7 @@ def test_what_fits_nowhere_is_status_3_and_says_what_it_needs(vramscope):
     ],
 )
 def test_wrong_words_are_refused_before_anything_runs(vramscope, monkeypatch, words, said):
-    monkeypatch.setattr("vramscope.plan.making.facts_of", lambda source: pytest.fail("it began to work"))
+    monkeypatch.setattr("vramscope.planning.making.facts_of", lambda source: pytest.fail("it began to work"))
 
     ran = vramscope("plan", *words)
 

@@ -12,9 +12,9 @@ from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import parse_source
 from vramscope.jobs.work import Work
 from vramscope.jobs.write import settled, write_program
-from vramscope.plan.cell import Cell
-from vramscope.plan.result import Result
-from vramscope.plan.running import run_cell
+from vramscope.planning.cell import Cell
+from vramscope.planning.result import Result
+from vramscope.planning.running import run_cell
 from vramscope.run.store import run_from_bytes
 
 TEXT = (

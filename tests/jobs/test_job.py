@@ -10,10 +10,10 @@ from vramscope.jobs.libraries import modules_for
 from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import parse_source
 from vramscope.jobs.write import settled, write_program
-from vramscope.plan.cell import Cell
-from vramscope.plan.facts import environment_of, facts_of
-from vramscope.plan.result import Result
-from vramscope.plan.running import run_cell
+from vramscope.planning.cell import Cell
+from vramscope.planning.facts import environment_of, facts_of
+from vramscope.planning.result import Result
+from vramscope.planning.running import run_cell
 
 JOBS = """
 import torch

@@ -12,10 +12,10 @@ from vramscope.jobs.libraries import modules_for
 from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import parse_source
 from vramscope.jobs.write import settled, write_program
-from vramscope.plan.cell import Cell
-from vramscope.plan.facts import environment_of, facts_of
-from vramscope.plan.result import Result
-from vramscope.plan.running import run_cell
+from vramscope.planning.cell import Cell
+from vramscope.planning.facts import environment_of, facts_of
+from vramscope.planning.result import Result
+from vramscope.planning.running import run_cell
 
 SIZES = "hidden_size=64&num_hidden_layers=2&num_attention_heads=2&intermediate_size=128&vocab_size=1000"
 T5 = "hf/t5?d_model=64&d_kv=16&d_ff=128&num_layers=2&num_heads=2&vocab_size=1000"

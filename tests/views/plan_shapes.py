@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from vramscope.plan.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
-from vramscope.plan.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, FITS, Failure, Result
+from vramscope.planning.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
+from vramscope.planning.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, FITS, Failure, Result
 from vramscope.units import GIB, MIB
 
 HOSTILE = "</style><script>globalThis.hacked=1</script><img src=x onerror=globalThis.hacked=1>\x1b[31m\n"

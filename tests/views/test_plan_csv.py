@@ -8,7 +8,7 @@ import io
 import pytest
 from plan_shapes import HOSTILE, SHAPES, hostile, six, twelve, unfollowed
 
-from vramscope.plan.plan import Plan
+from vramscope.planning.plan import Plan
 from vramscope.run.categories import CATEGORIES
 from vramscope.views.plan_csv import AFTER, BEFORE, plan_csv
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from plan_shapes import SHAPES, budget, fit, twelve
 
-from vramscope.plan.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
-from vramscope.plan.result import Failure, Result, result_from
+from vramscope.planning.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
+from vramscope.planning.result import Failure, Result, result_from
 from vramscope.views.plan_json import PLAN_SCHEMA, plan_json
 
 PAGE = Path(__file__).parents[2] / "docs" / "plan.md"

@@ -12,7 +12,7 @@ import pytest
 from plan_shapes import SHAPES, many, plan_of, result, row, six, twelve
 from rich.cells import cell_len
 
-from vramscope.plan.result import FAILED
+from vramscope.planning.result import FAILED
 from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.views import plan_words as say
 from vramscope.views.plan_rows import ORDER, by_card, combinations, parts_of

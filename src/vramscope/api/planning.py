@@ -15,10 +15,10 @@ from vramscope.errors import UsageError
 from vramscope.units import parse_size
 
 if TYPE_CHECKING:
-    from vramscope.plan.making import Planned, Progress
-    from vramscope.plan.plan import Plan
-    from vramscope.plan.points import Request
-    from vramscope.plan.store import Store
+    from vramscope.planning.making import Planned, Progress
+    from vramscope.planning.plan import Plan
+    from vramscope.planning.points import Request
+    from vramscope.planning.store import Store
 
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
@@ -44,8 +44,8 @@ def make_plan(
     progress: Progress | None = None,
 ) -> Planned:
     """The plan with its rows' programs and runs; the arguments are those of `vramscope.plan`."""
-    from vramscope.plan.making import Means
-    from vramscope.plan.searching import Search, search
+    from vramscope.planning.making import Means
+    from vramscope.planning.searching import Search, search
 
     refuse_nested("planned")
     request = _request(source, gpu, knobs or {}, vary or {}, memory, used, limit_s)
@@ -65,7 +65,7 @@ def _request(
 ) -> Request:
     from vramscope.jobs.recipe import recipe_of
     from vramscope.jobs.source import parse_source
-    from vramscope.plan.points import Request
+    from vramscope.planning.points import Request
 
     names = gpu.split(",") if isinstance(gpu, str) else list(gpu or ())
     cards = tuple(card_named(name).id for name in names) or (card_named(None).id,)
@@ -98,8 +98,8 @@ def _means(
     executor: Executor | None, dask: str | None, jobs: int | None, out: str | os.PathLike[str] | None
 ) -> Iterator[tuple[Executor, Store]]:
     """Who runs the cells, and where what came of them is kept."""
-    from vramscope.plan import executors
-    from vramscope.plan.store import Store
+    from vramscope.planning import executors
+    from vramscope.planning.store import Store
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: at least one cell must run at a time")

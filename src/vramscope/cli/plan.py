@@ -20,8 +20,8 @@ from vramscope.jobs.technique import AUTO, Knob, Technique
 from vramscope.run.files import replacing
 
 if TYPE_CHECKING:
-    from vramscope.plan.making import Planned
-    from vramscope.plan.plan import Plan
+    from vramscope.planning.making import Planned
+    from vramscope.planning.plan import Plan
 
 DOES_NOT_FIT = 3
 
@@ -164,7 +164,7 @@ def _row_wanted(found: Plan, given: dict[str, Any]) -> int | None:
     """The number of the row that is handed on; None: nothing is."""
     if not (given["emit"] or given["run_path"]):
         return None
-    from vramscope.plan.making import sole
+    from vramscope.planning.making import sole
 
     return sole(found.rows, given["cell"]).number
 

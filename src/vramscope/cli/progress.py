@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from vramscope.plan.making import Progress as Told
+    from vramscope.planning.making import Progress as Told
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 
-from vramscope.plan.plan import Plan, Row
-from vramscope.plan.result import Failure
+from vramscope.planning.plan import Plan, Row
+from vramscope.planning.result import Failure
 from vramscope.run.categories import CATEGORIES
 from vramscope.views.plan_rows import ORDER, change_of_allocated, change_of_total, in_order
 

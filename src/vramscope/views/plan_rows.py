@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vramscope.cards import find_card
 from vramscope.errors import CardError
-from vramscope.plan.plan import Plan, Row
-from vramscope.plan.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, FITS, Result
+from vramscope.planning.plan import Plan, Row
+from vramscope.planning.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, FITS, Result
 
 MEMORY, ORDER = "memory", "order"
 """The orders of rows: what fits first and the least memory first in each group; or as the matrix has them."""

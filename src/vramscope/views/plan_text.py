@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from vramscope.plan.plan import Plan, Row, Way
-from vramscope.plan.result import DOES_NOT_FIT, FITS, Result
+from vramscope.planning.plan import Plan, Row, Way
+from vramscope.planning.result import DOES_NOT_FIT, FITS, Result
 from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
 from vramscope.views import plan_words as say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vramscope.plan.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
-from vramscope.plan.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, Failure, Result
+from vramscope.planning.plan import Budget, Candidate, Cheapest, Fit, Plan, Row, Way
+from vramscope.planning.result import CANNOT_RUN, DOES_NOT_FIT, FAILED, Failure, Result
 from vramscope.run.categories import plural
 from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.units import format_bytes, format_change, format_gib, format_in

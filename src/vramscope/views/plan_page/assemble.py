@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from string import Template
 
-from vramscope.plan.plan import Plan, Row
+from vramscope.planning.plan import Plan, Row
 from vramscope.views import plan_words as say
 from vramscope.views.page import files
 from vramscope.views.page.markup import Markup, element, items, joined, pairs, section

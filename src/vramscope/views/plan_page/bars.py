@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vramscope.plan.plan import Plan, Row
+from vramscope.planning.plan import Plan, Row
 from vramscope.run.categories import CATEGORIES, plural
 from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.units import format_bytes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from vramscope.plan.plan import Plan, Row
-from vramscope.plan.result import CANNOT_RUN, DOES_NOT_FIT, FITS, Result
+from vramscope.planning.plan import Plan, Row
+from vramscope.planning.result import CANNOT_RUN, DOES_NOT_FIT, FITS, Result
 from vramscope.views import plan_words as say
 from vramscope.views import words
 from vramscope.views.page.markup import Markup, element, joined, section

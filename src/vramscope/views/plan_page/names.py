@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vramscope.plan.plan import Row
-from vramscope.plan.result import DOES_NOT_FIT, Result
+from vramscope.planning.plan import Row
+from vramscope.planning.result import DOES_NOT_FIT, Result
 
 
 def row_id(row: Row) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from vramscope.plan.plan import Cheapest, Fit, Plan, Way
+from vramscope.planning.plan import Cheapest, Fit, Plan, Way
 from vramscope.units import format_bytes
 from vramscope.views import plan_words as say
 from vramscope.views.page.markup import Markup, element, items, joined, paragraphs, section

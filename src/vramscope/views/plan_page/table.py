@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vramscope.plan.plan import Plan, Row
+from vramscope.planning.plan import Plan, Row
 from vramscope.run.categories import plural
 from vramscope.units import format_in
 from vramscope.views import plan_words as say
