@@ -19,11 +19,13 @@ test: $(VENV)/.test ## sets up, then checks style and types and runs every test
 
 truth: $(VENV)/.test ## published measurements against predictions (needs ../shared/truth)
 	$(BIN)/python bench/truth.py
+	$(BIN)/python bench/brackets.py
 
 bench: $(VENV)/.test ## how fast, as ratios in one run
 	$(BIN)/python bench/speed.py
 	$(BIN)/python bench/recorder.py
 	$(BIN)/python bench/million.py
+	$(BIN)/python bench/plan.py
 
 assets: ## the page's libraries, as assets/package-lock.json has them, into the package (needs npm)
 	cd assets && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build

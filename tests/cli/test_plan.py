@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,23 @@ def test_the_row_that_is_handed_on_must_be_named_where_there_are_several(vramsco
 
     assert ran.status == 2
     assert "the table has several rows: name one with --cell N (1 to 2)" in ran.err
+
+
+@pytest.mark.virtual
+def test_from_python_any_executor_runs_the_cells():
+    import vramscope
+
+    with ThreadPoolExecutor(1) as executor:
+        found = vramscope.plan(
+            "timm/resnet18",
+            "rtx-3060",
+            image=64,
+            batch=8,
+            vary={"optimizer_impl": ["foreach", "for-loop"]},
+            executor=executor,
+        )
+
+    foreach, loop = found.rows
+    assert found.check() == ()
+    assert found.varied == ("optimizer-impl",)
+    assert loop.changes["temporary"] < 0
