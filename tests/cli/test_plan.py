@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vramscope.run.store import load_run
+from vramscope.units import MIB
 
 RESNET = ("plan", "timm/resnet18", "--image", "64", "--gpu", "rtx-3060")
 
@@ -45,6 +46,19 @@ def test_the_answer_of_a_search_is_handed_on_as_a_program_and_a_run(vramscope):
     assert f"BATCH, IMAGE, STEPS = {fit['largest']}, 64, 3" in Path("fit.py").read_text()
     assert load_run("fit.vram").report.peaks.process_total_bytes == fit["ends"]["process_total_bytes"]
     assert f"batch {fit['largest']} ends" in " ".join(ran.out.split())
+
+
+@pytest.mark.virtual
+def test_a_margin_is_free_on_the_card_as_it_is(vramscope):
+    vramscope(*RESNET, "--memory", "700MiB", "--fit", "batch", "--margin", "20%", "--json", "plan.json")
+
+    told = json.loads(Path("plan.json").read_text())
+    (fit,), (row,) = told["fits"], told["rows"]
+    room = fit["margin_bytes"]
+    assert room == round(0.2 * 700 * MIB)
+    assert row["result"]["process_total_bytes"] == fit["ends"]["process_total_bytes"] <= 700 * MIB - room
+    assert row["result"]["retries"] == 0
+    assert fit["fails"]["verdict"] == "does not fit"
 
 
 @pytest.mark.virtual
@@ -142,7 +156,7 @@ def test_from_python_any_executor_runs_the_cells():
             executor=executor,
         )
 
-    foreach, loop = found.rows
+    _, loop = found.rows
     assert found.check() == ()
     assert found.varied == ("optimizer-impl",)
     assert loop.changes["temporary"] < 0

@@ -18,8 +18,8 @@ from vramscope.planning.fit import fit as search_fit
 from vramscope.planning.limits import limits
 from vramscope.planning.making import Means, Planned, Planning, begin, capacity_of, matrix, planned, rows_of
 from vramscope.planning.plan import Cheapest, Fit, Row
-from vramscope.planning.points import Point, Request, cell_of, points_of, why_not
-from vramscope.planning.result import CANNOT_RUN, Result
+from vramscope.planning.points import Point, Request, points_of, why_not
+from vramscope.planning.result import CANNOT_RUN, DOES_NOT_FIT, Result
 
 _SIDE_BY_SIDE = 2
 """So many values does a search try at a time."""
@@ -89,15 +89,15 @@ def _fits(planning: Planning, wanted: Search, knob: str) -> tuple[tuple[Row, ...
 def _fit(planning: Planning, wanted: Search, knob: str, point: Point, work: Work) -> tuple[Fit, Work]:
     """The search of one point, and the workload at its answer."""
     start, least, most, usual = limits(knob, work)
-    multiple, margin = wanted.multiple_of or usual, wanted.margin(capacity_of(planning.request, point.card))
-    tight = replace(planning.request, used_bytes=planning.request.used_bytes + margin)
+    capacity = capacity_of(planning.request, point.card)
+    multiple, margin = wanted.multiple_of or usual, wanted.margin(capacity)
 
     def run(value: int, followed: bool) -> Result:
         tried = with_value(work, knob, value)
         if sentence := why_not(tried):
-            return Result(CANNOT_RUN, capacity_of(tight, point.card), sentence)
-        cell = cell_of(tried, point.card, tight, history=followed)
-        return planning.run([cell], f"{knob} {value}")[0].result
+            return Result(CANNOT_RUN, capacity - margin, sentence)
+        cell = planning.cell(tried, point.card, history=followed)
+        return _with_room(planning.run([cell], f"{knob} {value}")[0].result, margin)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         found = search_fit(
@@ -163,6 +163,16 @@ def _turned(asked: Work | None, work: Work) -> str:
     """What is tried, for those who watch."""
     turned = work.recipe.turned(asked.recipe if asked else None)
     return ", ".join(f"{name} {position}" for name, position in turned.items()) or "as asked for"
+
+
+def _with_room(result: Result, margin: int) -> Result:
+    """The same, but what leaves less than the margin free does not fit.
+
+    The card itself stays as it is: on a smaller one the allocator would give its cache back sooner, and what fits
+    there would leave no room on this one."""
+    capacity, total = result.capacity_bytes - margin, result.process_total_bytes
+    too_much = result.fits and total is not None and total > capacity
+    return replace(result, capacity_bytes=capacity, verdict=DOES_NOT_FIT if too_much else result.verdict)
 
 
 def with_value(work: Work, knob: str, value: int) -> Work:

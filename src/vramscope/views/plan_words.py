@@ -210,7 +210,7 @@ def _fails(result: Result | None) -> str:
         return "fails"
     if result.failure is not None:
         return f"fails {failed(result.failure)}"
-    if result.fits:
+    if result.fits or (result.verdict == DOES_NOT_FIT and not result.why):
         return f"leaves too little free ({_gib(result)}{_of(result.capacity_bytes)})"
     return f"{result.verdict}: {result.why}" if result.why else result.verdict
 
