@@ -162,7 +162,7 @@ def test_the_levels_of_maths_are_said_plainly():
     assert re.findall(r'class="maths m\d">([^<]*)<', page) == [
         "same result",
         "fewer bits",
-        "trains something else",
+        "computes something else",
     ]
 
 

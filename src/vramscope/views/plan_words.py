@@ -13,7 +13,7 @@ from vramscope.views import words
 from vramscope.views.figures import phase
 from vramscope.views.plan_rows import by_card, capacity_of, change_of_allocated, in_order
 
-MATHS = ("same result", "same sums in another order", "fewer bits", "trains something else")
+MATHS = ("same result", "same sums in another order", "fewer bits", "computes something else")
 """What a technique does to the result, by `jobs.technique.Maths`."""
 _BARE = ("on", "off", "none", "auto", "true", "false")
 _SMALLEST = 0.005
