@@ -101,7 +101,7 @@ def test_each_way_tells_what_it_does_to_the_maths_and_its_price():
     by_knob = {next(iter(way.turned)): way for way in found.ways}
     assert by_knob["precision"].maths == Maths.ROUNDING
     assert by_knob["precision"].price == (
-        "amp-bf16: activations have 8 bits of mantissa; faster from Ampere on",
+        "precision amp-bf16: activations have 8 bits of mantissa; faster from Ampere on",
     )
     assert by_knob["checkpoint"].maths == Maths.SAME
 

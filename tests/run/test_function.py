@@ -16,7 +16,13 @@ from vramscope.errors import UsageError
 from vramscope.run.function import function_name, write_call
 
 SOURCES = Path(__file__).parents[2] / "src"
-SEND = "from pathlib import Path; from vramscope.run.function import write_call; write_call({}, Path({!r}))"
+SEND = "import sys; sys.modules['cloudpickle'] = None; from pathlib import Path; from vramscope.run.function import write_call; write_call({}, Path({!r}))"
+
+
+@pytest.fixture(autouse=True)
+def _without_cloudpickle(monkeypatch: pytest.MonkeyPatch):
+    """Dask brings it; most of what is told here is what happens without."""
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
 
 
 def python(*words: str, cwd: Path, **environment: str) -> str:
