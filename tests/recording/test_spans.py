@@ -53,6 +53,7 @@ try:
 finally: print("finally")
 """,
         steps=3,
+        cold=True,
     ).check()
 
     assert ran.stdout.split() == ["finally", "atexit"]

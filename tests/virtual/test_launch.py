@@ -56,7 +56,7 @@ def test_the_status_is_the_programs():
 
 
 def test_programs_that_use_no_torch_run_as_ever(virtual):
-    ran = virtual("import json, sqlite3; print(json.dumps([1]))").check()
+    ran = virtual("import json, sqlite3; print(json.dumps([1]))", cold=True).check()
     assert ran.stdout == "[1]\n"
     assert not ran.of("torch")
     assert ran.peak_used_bytes == [0]
@@ -73,7 +73,7 @@ def test_two_machines_at_once_do_not_see_each_other():
 
 
 def test_no_variable_of_ours_changes_what_torch_computes(virtual):
-    out = virtual("import os; print(sorted(k for k in os.environ if k.startswith(('PYTORCH', 'CUDA', 'NCCL'))))").check()
+    out = virtual("import os; print(sorted(k for k in os.environ if k.startswith(('PYTORCH', 'CUDA', 'NCCL'))))", cold=True).check()
     assert eval(out.stdout) == sorted(k for k in os.environ if k.startswith(("PYTORCH", "CUDA", "NCCL")))
 
 

@@ -137,7 +137,8 @@ def test_a_killed_process_gives_its_memory_back():
 
 def test_the_recorder_leaves_sys_path_and_argv_alone(virtual):
     out = virtual(
-        "import os, sys; print([p for p in sys.path if 'recording' in p], sys.argv, 'VRAMSCOPE_MAIN' in os.environ)"
+        "import os, sys; print([p for p in sys.path if 'recording' in p], sys.argv, 'VRAMSCOPE_MAIN' in os.environ)",
+        cold=True,
     ).check()
     assert out.stdout.strip() == "[] ['-c'] False"
 

@@ -51,9 +51,12 @@ def _refuse_another_torch(torch: ModuleType) -> None:
 
 
 def finish() -> None:
-    """Writes the span that is still open; called when the process ends."""
+    """Writes the span that is still open and the counts of what was assumed; called when the process ends."""
     if _recorder is not None:
         _recorder.finish()
+    notes = sys.modules.get("vramscope.recording.values.notes")
+    if notes is not None:  # a process that is left at once runs no atexit handlers
+        notes.flush()
 
 
 def mark(text: str) -> bool:

@@ -1,7 +1,7 @@
 """A process that has imported the large libraries already and runs programs in forks of itself.
 
-A line of JSON on standard input is a program to run, ``{"id", "script", "environment", "output", "folder"}``; for
-each there are two answers on standard output, ``{"id", "pid"}`` when its fork is there and ``{"id", "status"}``
+A line of JSON on standard input is a program to run, ``{"id", "script", "environment", "output", "folder"}``,
+with "errors" where standard error has a file of its own; for each there are two answers on standard output, ``{"id", "pid"}`` when its fork is there and ``{"id", "status"}``
 when it has ended.  Any number run side by side.  The process ends, and with it what still runs, when standard
 input does: with its owner, however that ends.  What a program leaves running is ended after it.
 
@@ -159,7 +159,8 @@ def _run(request: Mapping[str, Any], parent: int) -> NoReturn:
     _die_with(parent)
     output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for here, there in ((nothing, 0), (output, 1), (output, 2)):
+    errors = os.open(request.get("errors", request["output"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for here, there in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(here, there)
     with contextlib.suppress(OSError):  # it is gone: then as for any process whose folder was removed
         os.chdir(request["folder"])
