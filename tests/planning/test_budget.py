@@ -117,6 +117,25 @@ def test_several_changes_are_put_together_where_none_is_enough_and_none_is_idle(
     assert len(way.price) == 2
 
 
+def test_no_change_stands_beside_one_that_is_enough_alone():
+    found = search(work(batch="31"), Needs({"checkpoint=on": 0.2, "channels-last=on": 0.98}), 1300)
+
+    assert [way.turned for way in found.ways] == [{"checkpoint": "on"}]
+
+
+@pytest.mark.parametrize("budget_bytes", range(1020, 1960, 40))
+def test_every_way_needs_all_of_its_changes(budget_bytes: int):
+    needs = Needs(
+        {"checkpoint=on": 0.5, "channels-last=on": 0.9, "precision=bf16": 0.6},
+        {"optimizer=sgd": 0.7, "tune=lora:8": 0.6},
+    )
+
+    found = search(work(batch="31"), needs, budget_bytes)
+
+    stacks = [set(way.turned.items()) for way in found.ways]
+    assert not [one for one in stacks for other in stacks if other < one]
+
+
 def test_many_small_savings_add_up():
     names = (
         "checkpoint=on",

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from vramscope.cards import find_card, outside_of
+from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.virtual.build import ensure_built
 from vramscope.virtual.launch import launch, virtual_machine
 from vramscope.virtual.program import Program
@@ -98,3 +99,16 @@ def test_who_ends_vramscope_ends_the_program_and_gets_the_report(tmp_path):
     assert child.returncode == 128 + signal.SIGTERM
     assert "killed by SIGTERM: partial" in err
     assert "4.2" in err  # the 4 GiB and the context
+
+
+def test_expandable_segments_have_room_on_a_card_without_a_limit(virtual):
+    """torch reserves more than the card's memory for every pool and stream."""
+    code = """
+import torch
+for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+    with torch.cuda.stream(stream):
+        large, small = torch.empty(1 << 30, device="cuda"), torch.empty(8, device="cuda")
+"""
+    virtual(
+        code, "h100", memory_bytes=UNLIMITED_BYTES, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
+    ).check()

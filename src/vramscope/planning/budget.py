@@ -9,7 +9,7 @@ from vramscope.jobs.technique import Maths
 from vramscope.jobs.work import Work
 from vramscope.planning.plan import Budget, Way
 from vramscope.planning.result import DOES_NOT_FIT, FITS, Result
-from vramscope.planning.stacks import Alone, Stack, distinct, likely, together, weight
+from vramscope.planning.stacks import Alone, Stack, distinct, likely, set_in, together, weight
 from vramscope.planning.ways import Change, changes_for, with_changes
 
 _NOTABLE = 0.005
@@ -19,11 +19,11 @@ _PER_LEVEL = 2
 _MOST_WAYS = 5
 _GUESSES = 6
 """So many stacks are tried at each level."""
-_ANCHORS = 3
+_ANCHORS = 2
 """So many changes of a level are tried with all that helps beside them."""
 _FRAGMENTS = "allocator"
 """The knob that only helps where there is room, but in pieces."""
-_MOST_RUNS = 90
+_MOST_RUNS = 70
 """Beyond it nothing is made smaller any more."""
 
 Unlimited = Callable[[Work], Result]
@@ -141,8 +141,11 @@ class _Search:
         for stack in likely(self._helping, level, bound, times, self._goes)[:_GUESSES]:
             if self.fits(stack):
                 return [self._fewer(stack)]
-        anchored = [stack for anchor in self._anchors(level) if (stack := self._around(anchor, level))]
-        return sorted(anchored, key=weight)[:_PER_LEVEL]
+        if any(len(stack) == 1 for stack in found):
+            return []  # more changes that do more to the maths than the one that is enough
+        around = [stack for anchor in self._anchors(level) if (stack := self._around(anchor, level))]
+        needed = [stack for stack in around if not any(set_in(other, stack) for other in found)]
+        return sorted(needed, key=weight)[:_PER_LEVEL]
 
     @property
     def _helping(self) -> list[Alone]:

@@ -44,9 +44,14 @@ def distinct(stacks: Iterable[Stack]) -> list[Stack]:
     """Each set of changes once."""
     found: list[Stack] = []
     for stack in stacks:
-        if not any(len(stack) == len(other) and all(each in other for each in stack) for other in found):
+        if not any(len(stack) == len(other) and set_in(stack, other) for other in found):
             found.append(stack)
     return found
+
+
+def set_in(few: Stack, many: Stack) -> bool:
+    """All changes of one stack are in another."""
+    return all(each in many for each in few)
 
 
 def likely(alone: Sequence[Alone], level: Maths, bound: int | None, times: float, goes: Goes) -> list[Stack]:

@@ -12,9 +12,11 @@ FITS = "fits"
 DOES_NOT_FIT = "does not fit"
 UNKNOWN = "unknown"
 
-UNLIMITED_BYTES = 1 << 46
-"""The memory of a card under `--memory unlimited`: 64 TiB.  Device memory here is address space, of which
-a Linux process on x86-64 has 128 TiB (47 bits, Documentation/arch/x86/x86_64/mm.rst): half is left to it."""
+UNLIMITED_BYTES = 1 << 44
+"""The memory of a card under `--memory unlimited`: 16 TiB.  Device memory here is address space, of which
+a Linux process on x86-64 has 128 TiB (47 bits, Documentation/arch/x86/x86_64/mm.rst).  With expandable segments
+torch reserves 1 1/8 of the card's memory for each pool and stream (CUDACachingAllocator.cpp, ExpandableSegment):
+there must be room for some of these beside the card."""
 
 
 @dataclass(frozen=True, slots=True)

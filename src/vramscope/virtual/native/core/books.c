@@ -11,8 +11,9 @@
 /* Fragmentation of a card's address space is not a thing that happens on a real
  * one (it has 2^49 bytes); four times the memory keeps it from happening here. */
 #define ARENA_TIMES_MEMORY 4
-/* All arenas together must fit into the 47 bits that a Linux process has. */
-#define ALL_ARENAS ((uint64_t)1 << 46)
+/* All arenas together must fit into the 47 bits that a Linux process has, and leave
+ * room for what torch reserves of them itself (expandable segments). */
+#define ALL_ARENAS ((uint64_t)1 << 45)
 
 struct device {
     uint64_t base, limit;                             /* of the arena; 0: not reserved yet */
