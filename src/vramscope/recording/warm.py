@@ -1,9 +1,10 @@
 """A process that has imported the large libraries already and runs programs in forks of itself.
 
 A line of JSON on standard input is a program to run, ``{"id", "script", "environment", "output", "folder"}``,
-with "errors" where standard error has a file of its own; for each there are two answers on standard output, ``{"id", "pid"}`` when its fork is there and ``{"id", "status"}``
-when it has ended.  Any number run side by side.  The process ends, and with it what still runs, when standard
-input does: with its owner, however that ends.  What a program leaves running is ended after it.
+with "errors" where standard error has a file of its own.  For each there are two answers on standard output,
+``{"id", "pid"}`` when its fork is there and ``{"id", "status"}`` when it has ended.  Any number run side by side.
+The process ends, and with it what still runs, when standard input does: with its owner, however that ends.  What
+a program leaves running is ended after it.
 
 No fork of a CUDA program may use the card that its parent has used, so nothing here ever does; the fork
 gets a card, books and a journal of its own (native/core/ranges.c, vs_after_fork)."""
