@@ -9,7 +9,10 @@ from textwrap import indent
 
 from vramscope.jobs.wrapping import wrapped, wrapped_title
 
-_STANDARD = ("contextlib", "copy", "functools", "itertools", "math", "os", "pathlib", "re", "sys")
+_STANDARD = (
+    *("contextlib", "copy", "functools", "itertools", "json", "math", "os", "pathlib", "re", "sys"),
+    "time",
+)
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class Script:
         """The whole program as text."""
         parts = [
             wrapped_title(self.title),
-            "\n".join(self._imports()),
+            "\n".join(self.import_lines()),
             "\n".join(self._constants()),
             "\n".join(self.settings),
             *(f"\n{each}\n" for each in self.functions),
@@ -82,7 +85,7 @@ class Script:
         ast.parse(text)  # a piece that wrote nonsense shows here, not in a process far away
         return text
 
-    def _imports(self) -> list[str]:
+    def import_lines(self) -> list[str]:
         """As isort orders them; environment variables come before torch."""
         lines = _merged({*self.imports, *(["import os"] if self.environment else [])})
         standard = sorted(
@@ -94,6 +97,10 @@ class Script:
             for name, value in self.environment.items()
         ]
         return [*standard, *([""] if standard else []), *variables, *([""] if variables else []), *others]
+
+    def step_lines(self) -> list[str]:
+        """What follows a loss: backward, and all that a step is."""
+        return [self._backward(), *self._step()]
 
     def _constants(self) -> list[str]:
         constants = {**self.constants, "STEPS": str(self.steps)}

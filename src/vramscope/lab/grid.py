@@ -84,6 +84,13 @@ class Grid:
     versions: Mapping[str, str] = field(default_factory=dict)
     reused: int = 0
     """So many cells were finished by an earlier run."""
+    train_images: int | None = None
+    test_images: int | None = None
+    """None: the data have no test part."""
+    notes: tuple[str, ...] = ()
+    """What else must be said, as sentences without a full stop: why nothing is predicted …"""
+    kept_in: str = ""
+    """The file in which finished cells are kept."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain value."""

@@ -47,11 +47,11 @@ def facts_of(source: Source) -> Facts:
             raise SourceError(f"{source.text} cannot be built: {_last_line(ran.output)}")
         told = json.loads(path.read_text())
     if "error" in told:
-        raise _error(told["error"])
+        raise error_from(told["error"])
     return Facts.from_json(told["facts"])
 
 
-def _error(told: Mapping[str, Any]) -> UsageError:
+def error_from(told: Mapping[str, Any]) -> UsageError:
     """The error that was raised over there."""
     if told["kind"] == "MissingLibraryError":
         return errors.MissingLibraryError(told["what"], told["library"], told["command"])

@@ -81,7 +81,7 @@ def _types_like(source: Source) -> str:
 
 
 def _check(source: Source, config: Any) -> None:
-    known = {*config.to_dict(), *config.attribute_map, *vars(config)}
+    known = {*config.to_dict(), *config.attribute_map, *vars(config), "num_labels"}  # all configs take that
     inner = set(config.get_text_config().to_dict()) - known
     for key, value in source.settings:
         if key in inner:

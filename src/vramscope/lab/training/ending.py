@@ -1,0 +1,48 @@
+"""How a cell's process ended, as a sentence without a full stop."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_LONGEST = 300
+_ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ ?\w+)")
+_NO_MEMORY = re.compile(r"out of memory|DefaultCPUAllocator|can't allocate memory|MemoryError", re.IGNORECASE)
+_LESS = "try a smaller --batch or --image"
+
+
+def why_failed(status: int, output: str, device: str) -> str:
+    """What went wrong in a process that ended with a status (negative: a signal) after it printed something."""
+    error = last_error(output)
+    if error and _NO_MEMORY.search(error):
+        asked = _ASKED.search(error)
+        return (
+            f"out of memory on {device}" + (f" when it asked for {asked[1]}" if asked else "") + f"; {_LESS}"
+        )
+    if status < 0:
+        name = _signal(-status)
+        hint = f"; is the host's memory short? {_LESS}" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{hint}"
+    return error or f"its process ended with status {status} and said nothing"
+
+
+def last_error(output: str) -> str:
+    """The last error that a process printed, in a line; otherwise its last words."""
+    errors = _ERROR.findall(output)
+    if errors:
+        kind, text = errors[-1]
+        return _shorter(f"{kind}: {text}".rstrip(": "))
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return _shorter(lines[-1]) if lines else ""
+
+
+def _shorter(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,143 @@
+"""Cells that are trained for real, each in a process of its own, and predicted on the virtual card."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vramscope.lab.grid import TRAINED
+from vramscope.lab.training.data import data_of
+from vramscope.lab.training.kept import Kept
+from vramscope.lab.training.looking import facts_for
+from vramscope.lab.training.making import train_grid
+from vramscope.lab.training.predicting import Predictor
+from vramscope.lab.training.program import source_of
+from vramscope.lab.training.progress import ENDED, EVALUATING, KNOWN, PREDICTING, TRAINING, Progress
+from vramscope.lab.training.request import Request, request_of
+
+pytestmark = [pytest.mark.virtual, pytest.mark.models]
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two classes of eight images of noise."""
+    image, folder = pytest.importorskip("PIL.Image"), tmp_path_factory.mktemp("images")
+    for part, count in (("train", 8), ("test", 2)):
+        for name in ("lily", "rose"):
+            (folder / part / name).mkdir(parents=True)
+            for number in range(count):
+                noise = random.Random(f"{part}{name}{number}").randbytes(3 * 40 * 30)
+                image.frombytes("RGB", (40, 30), noise).save(folder / part / name / f"{number}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def request_(tmp_path_factory: pytest.TempPathFactory, images: Path) -> Request:
+    return Request(
+        model="test_resnet",
+        data=f"folder:{images}",
+        batch=8,
+        image=32,
+        precision=("fp32",),
+        tune=("full",),
+        epochs=20,
+        lr=5e-3,
+        device="cpu",
+        workers=0,
+        predicted_batch=8,
+        predicted_image=64,
+        out=tmp_path_factory.mktemp("lab") / "train.sqlite",
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Two processes that share few CPUs with all their threads wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Progress]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def trained(request_: Request, told: list[Progress]):
+    return train_grid(request_, told.append)
+
+
+def test_a_cell_over_fits_a_few_images(trained):
+    (cell,) = trained.cells
+
+    assert (cell.verdict, cell.why_not) == (TRAINED, "")
+    assert [epoch.epoch for epoch in cell.epochs] == [*range(1, 21)]
+    assert cell.epochs[-1].train_loss < cell.epochs[0].train_loss / 10
+    assert cell.epochs[-1].train_accuracy == 1
+    assert 0 <= cell.epochs[-1].test_accuracy < 1
+    assert (trained.train_images, trained.test_images) == (16, 4)
+    assert cell.epochs[0].steps == 2
+    assert cell.samples_per_second == pytest.approx(8 / cell.seconds_per_step)
+    assert cell.measured is None
+    assert trained.device.startswith("cpu")
+
+
+def test_what_happens_is_told_as_it_happens(trained, told: list[Progress]):
+    stages = [each.stage for each in told]
+    last = next(each for each in reversed(told) if each.stage == TRAINING)
+
+    assert stages.index(PREDICTING) < stages.index(TRAINING) < stages.index(EVALUATING)
+    assert stages[-1] == ENDED
+    assert (last.what, last.cell, last.cells) == ("fp32 · full", 1, 1)
+    assert (last.epoch, last.epochs, last.step, last.steps) == (20, 20, 2, 2)
+    assert last.loss == pytest.approx(trained.cells[0].epochs[-1].train_loss)
+
+
+def test_a_grid_goes_on_where_it_was_and_the_same_seed_gives_the_same_losses(request_: Request, trained):
+    told: list[Progress] = []
+
+    grid = train_grid(replace(request_, tune=("full", "article-freeze")), told.append)
+    full, article = grid.cells
+
+    assert grid.reused == 1
+    assert [each.stage for each in told if each.stage in (KNOWN, ENDED)] == [KNOWN, ENDED]
+    assert full == trained.cells[0]
+    # It freezes nothing, so it is the same training: the same numbers come out of another process.
+    assert [epoch.train_loss for epoch in article.epochs] == [epoch.train_loss for epoch in full.epochs]
+    assert [epoch.test_loss for epoch in article.epochs] == [epoch.test_loss for epoch in full.epochs]
+    assert article.trainable == article.parameters == full.trainable
+    assert article.predicted == full.predicted
+    assert article.why[0].startswith("its loop sets requires_grad on modules, where nothing reads it")
+
+
+def test_the_article_s_cells_come_out_as_the_proof_has_them(tmp_path: Path):
+    request = request_of(
+        Request(tune=("full", "article-freeze", "freeze:0.95", "article-lora"), precision=("fp32",), size=64)
+    )
+    data = data_of(request)
+    facts = facts_for(source_of(request, data))
+    ran: list[tuple[str, str]] = []
+    with Kept(tmp_path / "kept.sqlite") as kept:
+
+        def predictor() -> Predictor:
+            return Predictor(
+                request, data, facts, kept, lambda precision, tune: ran.append((precision, tune))
+            )
+
+        found = predictor().predict(request.cells)
+        again = predictor().predict(request.cells)
+
+    full, article = found["fp32", "full"], found["fp32", "article-freeze"]
+    reserved = {cell: each.memory.reserved_bytes / 2**30 for cell, each in found.items()}
+    assert article.memory == full.memory
+    assert 5 * reserved["fp32", "freeze:0.95"] < 2 * reserved["fp32", "full"]
+    # The article's nvitop shows 5.0, 5.0 and 5.1 GB: the levels differ, the steps agree.
+    assert reserved["fp32", "article-lora"] - reserved["fp32", "full"] == pytest.approx(0.1, abs=0.2)
+    assert sum(full.memory.categories.values()) == full.memory.allocated_bytes
+    assert any("frozen" in sentence for sentence in found["fp32", "freeze:0.95"].why)
+    assert again == found
+    assert ran == list(request.cells)
