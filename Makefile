@@ -42,5 +42,5 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[models,quant,programs,cluster,dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[models,quant,programs,cluster,plots,flowers,dev]'
 	@touch $@ $(VENV)/.demo

@@ -15,6 +15,7 @@ PAGES = (
     "predict",
     "plan",
     "workloads",
+    "lab-stages",
     "diff",
     "run-format",
     "show",
@@ -36,12 +37,15 @@ def commands(page: str) -> list[str]:
 
 @pytest.mark.parametrize("command", [command for page in PAGES for command in commands(page)])
 def test_command(command: str):
-    program, verb, *words = shlex.split(command)
+    program, *words = shlex.split(command)
 
-    found = group.get_command(click.Context(group), verb)
+    found: click.Command | None = group
+    while isinstance(found, click.Group):
+        verb, *words = words
+        found = found.get_command(click.Context(found), verb)
     assert program == "vramscope"
     assert found is not None
-    found.make_context(verb, words)
+    found.make_context(found.name, words)
 
 
 def test_every_page_has_some():

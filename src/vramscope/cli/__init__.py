@@ -5,8 +5,6 @@ Exit status: the program's own for `predict`; 2 wrong usage or nothing to predic
 
 from __future__ import annotations
 
-import importlib
-import keyword
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,33 +13,22 @@ import click
 
 import vramscope
 from vramscope.cli.console import say, silence
+from vramscope.cli.lazy import LazyGroup
 from vramscope.errors import VramscopeError
 
-VERBS = ("predict", "measure", "plan", "show", "explain", "diff", "export", "import", "gpus", "doctor")
-"""Each is the command of its name in the module of its name; Python's own words get a `_` there."""
+VERBS = (
+    *("predict", "measure", "plan", "lab", "show", "explain", "diff", "export", "import"),
+    *("gpus", "doctor"),
+)
+"""In the order of use; each is the command of its name in the module of its name."""
 INTERRUPTED = 130
 NOBODY_READS = 141
 """128 + SIGPIPE, as a shell has it."""
 
 
-class LazyGroup(click.Group):
-    """Verbs by name, imported on use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of use, not of the alphabet."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb of that name, None if there is none."""
-        if cmd_name not in VERBS:
-            return None
-        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        command = getattr(importlib.import_module(f"vramscope.cli.{name}"), name)
-        assert isinstance(command, click.Command)
-        return command
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, commands_there=VERBS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(vramscope.__version__, message="%(prog)s %(version)s")
 def group() -> None:
     """What a PyTorch program will do to a GPU's memory, measured on a card that isn't there."""

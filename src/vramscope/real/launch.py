@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from vramscope.real.nvml import RealCard, Sampler, real_cards
 from vramscope.run.journal import Journal
@@ -35,11 +38,12 @@ def measure(
     steps: int | None = 3,
     python: str | None = None,
     environment: Mapping[str, str] | None = None,
+    output: Path | None = None,
 ) -> Measured:
     """Runs `program` and waits for its end; it inherits standard input, output and error.
 
-    `steps` ends the program after that many optimizer steps (None: at its own end).  Raises NoGpuError
-    where there is no card."""
+    `steps` ends the program after that many optimizer steps (None: at its own end).  What it prints goes to the file
+    `output`, if one is named.  Raises NoGpuError where there is no card."""
     cards = real_cards()
     given = os.environ if environment is None else environment
     with Machine() as machine:
@@ -52,7 +56,9 @@ def measure(
             "PYTHONPATH": recorded_path(given),
         }
         began = time.monotonic()
-        child = subprocess.Popen([python or sys.executable, *program.command()], env=variables)
+        with contextlib.nullcontext() if output is None else output.open("wb") as file:
+            told: dict[str, Any] = {} if file is None else {"stdout": file, "stderr": subprocess.STDOUT}
+            child = subprocess.Popen([python or sys.executable, *program.command()], env=variables, **told)
         with Sampler(child.pid) as sampler:
             status = wait_for(child)
         seconds = time.monotonic() - began
