@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pytest
 
+import vramscope
 from vramscope.cli.lab_stages import stages as command
 from vramscope.errors import NoGpuError, RecipeError, SourceError, UsageError
 from vramscope.jobs.facts import CAUSAL_LM, CLASSIFICATION, DETECTION, INFERENCE, Facts
@@ -183,6 +184,16 @@ def test_all_of_it_is_the_articles_three_models_at_both_sizes(monkeypatch: pytes
     assert [(each.source.name, each.tiny, each.card) for each in seen] == [
         (model, tiny, "t4") for tiny in (False, True) for model in asking.MODELS
     ]
+
+
+@pytest.mark.virtual
+def test_python_gets_the_same_readings():
+    staged = vramscope.lab_stages("resnet18", "rtx-3060", no_activations=True, measure=False)
+
+    assert replace(staged, versions={}) == replace(made("resnet18", 1).staged, versions={})
+    assert staged.to_json()["readings"][1]["stage"] == "input"
+    with pytest.raises(UsageError):
+        vramscope.lab_stages("resnet18", memory="much")
 
 
 # -- what is asked for ------------------------------------------------------------------------------

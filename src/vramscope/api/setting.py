@@ -18,7 +18,7 @@ MOST_GPUS = 64
 """VS_MAX_DEVICES of virtual/native/vs.h."""
 
 
-def card_named(name: str | None) -> Card:
+def card_named(name: str | None, default: str = DEFAULT_CARD) -> Card:
     """A card of the catalogue; without a name the machine's own if the catalogue has it, else the default."""
     from vramscope.cards import find_card
 
@@ -32,7 +32,7 @@ def card_named(name: str | None) -> Card:
             return find_card(real)
         except UnknownCardError:
             pass
-    return find_card(DEFAULT_CARD)
+    return find_card(default)
 
 
 def checked_gpus(number: int) -> int:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vramscope.api.program import refuse_nested
-from vramscope.api.setting import memory_of
 from vramscope.cli.console import show_text
 from vramscope.cli.outcome import check_writable
 from vramscope.cli.progress import progress_bar
-from vramscope.errors import RunError, UnknownCardError, UsageError
+from vramscope.errors import RunError, UsageError
 from vramscope.run.files import replacing
 
 if TYPE_CHECKING:
@@ -65,41 +64,26 @@ def stages(models: tuple[str, ...], **given: Any) -> int:
 
 
 def _asked(models: Sequence[str], given: dict[str, Any]) -> list[Asked]:
-    from vramscope.lab.stages.asking import MODELS, Asked, source_named
+    from vramscope.api.stages import asked_stages
+    from vramscope.lab.stages.asking import MODELS
 
     if not models and not given["both"]:
         raise UsageError("name a MODEL, as resnet18; or --all for the article's three")
     if given["both"] and given["no_activations"]:
         raise UsageError("--all has both sizes: leave --no-activations out")
-    card, memory = _card(given["gpu"]), memory_of(given["memory"])
-    shapes = tuple((name, str(given[name])) for name in _SHAPES if given[name] is not None)
     sizes = (False, True) if given["both"] else (given["no_activations"],)
     return [
-        Asked(
-            source_named(model),
-            shapes if tiny == sizes[0] else (),
-            tiny,
-            card,
-            memory,
-            not given["no_measure"],
+        asked_stages(
+            model,
+            given["gpu"],
+            {name: given[name] for name in _SHAPES if tiny == sizes[0]},
+            tiny=tiny,
+            memory=given["memory"],
+            measures=not given["no_measure"],
         )
         for tiny in sizes
         for model in models or MODELS
     ]
-
-
-def _card(name: str | None) -> str:
-    """The id of the card: the named one, this machine's, or the article's."""
-    from vramscope.cards import find_card
-    from vramscope.lab.stages.asking import CARD
-    from vramscope.real.nvml import real_card_name
-
-    if name is not None:
-        return find_card(name).id
-    try:
-        return find_card(real_card_name() or CARD).id
-    except UnknownCardError:
-        return CARD
 
 
 def _made(wanted: Sequence[Asked]) -> list[Made]:
