@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vramscope.api import compare, explain, load, measure, plan, predict
+    from vramscope.api.laboratory import lab_train
+    from vramscope.api.stages import lab_stages
     from vramscope.errors import VramscopeError
     from vramscope.jobs.job import Job
     from vramscope.run.report import Report
@@ -31,6 +33,8 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "lab_stages",
+    "lab_train",
     "load",
     "mark",
     "measure",
@@ -45,6 +49,8 @@ _HOMES = {
     "VramscopeError": "vramscope.errors",
     "compare": "vramscope.api",
     "explain": "vramscope.api",
+    "lab_stages": "vramscope.api.stages",
+    "lab_train": "vramscope.api.laboratory",
     "load": "vramscope.api",
     "measure": "vramscope.api",
     "plan": "vramscope.api",
