@@ -92,12 +92,19 @@ class _Search:
             self.least = lowest  # nothing runs anywhere: what is below may
 
     def close_in(self) -> bool:
-        """Narrows the bracket to two neighbours and follows both; False if nothing is left to prove."""
-        bold = True
-        while values := self._next(bold):
+        """Narrows the bracket to two neighbours and follows both; False if nothing is left to prove.
+
+        After a bold try that came to little it is halved once, after another one twice, then four times:
+        where the guesses are worth nothing they cost little."""
+        caution = halvings = 0
+        while values := self._next(bold=halvings == 0):
             before = self.ends()
             self._try(values)
-            bold = not bold or self._came_far(*before)
+            if halvings:
+                halvings -= 1
+            else:
+                caution = 0 if self._came_far(*before) else 2 * caution or 1
+                halvings = caution
         return self._prove()
 
     def _came_far(self, low: int, high: int) -> bool:
