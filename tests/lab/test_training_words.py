@@ -297,7 +297,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path):
     file.close()
 
     for name in ("text", "other"):
-        with pytest.raises(RunError, match=r"no file of `lab train`; choose another one with --out"):
+        with pytest.raises(RunError, match=r"no file of `lab train`; choose another file with --out"):
             Kept(tmp_path / name)
     with pytest.raises(RunError, match="there is no folder"):
         Kept(tmp_path / "none" / "kept.sqlite")

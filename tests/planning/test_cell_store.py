@@ -153,7 +153,7 @@ def test_a_folder_that_there_is_not_is_named(tmp_path: Path):
 )
 def test_a_disk_that_takes_nothing_is_an_error_that_names_the_file(path: Path, pragma: str, said: str):
     with Store(path) as full:
-        full._file.execute(f"PRAGMA {pragma}")
+        full._file.row(f"PRAGMA {pragma}")
         with pytest.raises(RunError, match=f"cannot keep results in .*plan.db: {said}"):
             full.put(CELL, replace(OUTCOME, run=bytes(1 << 16)))
         assert len(full) == 0
@@ -166,7 +166,7 @@ def _tell(path: Path, **changed: object) -> None:
     text = told if isinstance(told, str) else json.dumps(told)
     digest = kept._digest(text, row[1], row[2])
     with Store(path) as ours:
-        ours._file.execute(
+        ours._file.row(
             "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)",
             (CELL.key, ours._versions, text, row[1], row[2], digest),
         )

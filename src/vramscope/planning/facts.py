@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from vramscope.jobs.facts import Facts
 from vramscope.jobs.libraries import modules_for
 from vramscope.jobs.source import FUNCTION, Source
 from vramscope.planning.cell import Cell
+from vramscope.planning.last_words import NOTHING, last_error
 from vramscope.planning.pool import server_for
 
 _CARD = "h100"
@@ -44,7 +44,7 @@ def facts_of(source: Source) -> Facts:
         ).unlimited()
         ran = server_for(cell).run(script, cell.setting())
         if not path.exists():
-            raise SourceError(f"{source.text} cannot be built: {_last_line(ran.output)}")
+            raise SourceError(f"{source.text} cannot be built: {last_error(ran.output) or NOTHING}")
         told = json.loads(path.read_text())
     if "error" in told:
         raise error_from(told["error"])
@@ -58,8 +58,3 @@ def error_from(told: Mapping[str, Any]) -> UsageError:
     kind = getattr(errors, told["kind"], SourceError)
     found: UsageError = kind(told["text"])
     return found
-
-
-def _last_line(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.strip() and not re.match(r"\s", line)]
-    return lines[-1] if lines else "its process ended without a word"

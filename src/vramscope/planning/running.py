@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import tempfile
 import time
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from vramscope.analysis.peak import peak
 from vramscope.planning.cell import Cell
+from vramscope.planning.last_words import last_error, signal_name
 from vramscope.planning.pool import server_for
 from vramscope.planning.result import DOES_NOT_FIT, FAILED, FITS, Failure, Outcome, Result
 from vramscope.run.report import Report
@@ -20,8 +20,6 @@ from vramscope.virtual.predicted import predicted_run
 from vramscope.virtual.program import Program
 from vramscope.virtual.warm import Ran, WarmServer
 
-_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Warning))\b:? ?(.*)$", re.MULTILINE)
-_LONGEST = 300
 _TORN = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 """Ended by somebody else; other signals are the program's own fault."""
 _PASSING = re.compile(
@@ -68,7 +66,7 @@ def run_once(cell: Cell, limit_s: float | None = None, server: WarmServer | None
 def _lasts(ran: Ran) -> bool:
     """It would end like that again: nobody killed it."""
     status = ran.finished.status
-    return not (ran.late or ran.lost or (status < 0 and _signal(-status) in _TORN))
+    return not (ran.late or ran.lost or (status < 0 and signal_name(-status) in _TORN))
 
 
 def result_of(cell: Cell, run: Run, ran: Ran, limit_s: float | None = None) -> Result:
@@ -132,7 +130,7 @@ def _broke_off(report: Report, ran: Ran, limit_s: float | None) -> str:
         return _killed(-report.stopped.status)
     if report.stopped.status == 0:
         return "the program left without the end that Python has (os._exit?)"
-    return _said(ran.output) or f"the program ended with status {report.stopped.status} and said nothing"
+    return last_error(ran.output) or f"the program ended with status {report.stopped.status} and said nothing"
 
 
 def _place(report: Report) -> str:
@@ -141,31 +139,9 @@ def _place(report: Report) -> str:
 
 
 def _killed(number: int) -> str:
-    name = _signal(number)
+    name = signal_name(number)
     hint = "; is the host's memory short?" if name == "SIGKILL" else ""
     return f"the program was ended by {name}{hint}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _said(output: str) -> str:
-    """The last error that the program printed, in a line; otherwise its last words."""
-    errors = _ERROR.findall(output)
-    if errors:
-        kind, text = errors[-1]
-        return _shorter(f"{kind}: {text}".rstrip(": "))
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return _shorter(lines[-1]) if lines else ""
-
-
-def _shorter(line: str) -> str:
-    """A line for a table's cell."""
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def _failure(report: Report) -> Failure | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-
+from vramscope.planning.last_words import signal_name
 from vramscope.run.report import (
     DOES_NOT_FIT,
     FITS,
@@ -77,7 +76,7 @@ def stopped(how: Stopped) -> str:
         case "interrupted":
             return "interrupted: partial"
         case "signal":
-            return f"killed by {_signal_name(-how.status)}: partial"
+            return f"killed by {signal_name(-how.status)}: partial"
     return f"left without an end (os._exit), exit status {how.status}: partial"
 
 
@@ -255,10 +254,3 @@ def _shared(report: Report) -> str | None:
     if most < 2:
         return None
     return f"{most} processes hold memory on one card: the process total is of all, the other figures of one"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

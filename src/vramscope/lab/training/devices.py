@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vramscope.errors import NoGpuError, TorchError
-from vramscope.lab.training.ending import last_error
 from vramscope.lab.training.request import AUTO, CPU, CUDA, MPS
+from vramscope.planning.last_words import last_error
 from vramscope.real.nvml import real_card_name
 
 _LOOK = """\

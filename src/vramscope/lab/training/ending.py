@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import signal
 
-_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
-_LONGEST = 300
+from vramscope.planning.last_words import last_error, signal_name
+
 _ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ ?\w+)")
 _NO_MEMORY = re.compile(r"out of memory|DefaultCPUAllocator|can't allocate memory|MemoryError", re.IGNORECASE)
 _LESS = "try a smaller --batch or --image"
@@ -21,28 +20,7 @@ def why_failed(status: int, output: str, device: str) -> str:
             f"out of memory on {device}" + (f" when it asked for {asked[1]}" if asked else "") + f"; {_LESS}"
         )
     if status < 0:
-        name = _signal(-status)
+        name = signal_name(-status)
         hint = f"; is the host's memory short? {_LESS}" if name == "SIGKILL" else ""
         return f"its process was ended by {name}{hint}"
     return error or f"its process ended with status {status} and said nothing"
-
-
-def last_error(output: str) -> str:
-    """The last error that a process printed, in a line; otherwise its last words."""
-    errors = _ERROR.findall(output)
-    if errors:
-        kind, text = errors[-1]
-        return _shorter(f"{kind}: {text}".rstrip(": "))
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return _shorter(lines[-1]) if lines else ""
-
-
-def _shorter(line: str) -> str:
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

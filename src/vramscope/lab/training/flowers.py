@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from vramscope.errors import UsageError
-from vramscope.lab.training.ending import last_error
 from vramscope.lab.training.places import cache_folder
+from vramscope.planning.last_words import NOTHING, last_error
 
 _FETCH = """\
 import sys
@@ -46,4 +46,4 @@ def _try(root: str, how: str) -> str:
     except OSError as error:
         return f"{root}: {error.strerror}"
     done = subprocess.run([sys.executable, "-c", _FETCH, root, how], capture_output=True, text=True)
-    return last_error(done.stderr) or "its process ended without a word" if done.returncode else ""
+    return last_error(done.stderr) or NOTHING if done.returncode else ""

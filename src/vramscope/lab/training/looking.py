@@ -11,9 +11,9 @@ from pathlib import Path
 from vramscope.errors import SourceError
 from vramscope.jobs.facts import Facts
 from vramscope.jobs.source import Source
-from vramscope.lab.training.ending import last_error
 from vramscope.lab.training.predicting import NO_CARD
 from vramscope.planning.facts import error_from, facts_of
+from vramscope.planning.last_words import last_error
 
 _INSPECT = "import sys; from vramscope.jobs.inspecting import main; main(sys.argv[1], sys.argv[2])"
 
