@@ -25,6 +25,7 @@ from vramscope.lab.training.kept import Kept
 from vramscope.lab.training.program import predicted_program, training_program
 from vramscope.lab.training.request import Request, request_of
 from vramscope.lab.training.running import Trained, pace, train
+from vramscope.planning.store import Store
 
 FACTS = Facts(
     tasks=("image-classification", "inference"),
@@ -296,9 +297,13 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path):
         file.execute("CREATE TABLE theirs (a)")
     file.close()
 
-    for name in ("text", "other"):
-        with pytest.raises(RunError, match=r"no file of `lab train`; choose another file with --out"):
+    Store(tmp_path / "plan").close()
+
+    for name in ("text", "other", "plan"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(RunError, match=r"is no file of `lab train`.* choose another file with --out"):
             Kept(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
     with pytest.raises(RunError, match="there is no folder"):
         Kept(tmp_path / "none" / "kept.sqlite")
 

@@ -122,8 +122,8 @@ def _add_trigger(path: Path) -> None:
     ("spoil", "said"),
     [
         (_write_text, "is no plan of vramscope"),
-        (_write_other_database, "of another program"),
-        (_write_claimed_database, "of another program"),
+        (_write_other_database, "of another kind"),
+        (_write_claimed_database, "of another kind"),
         (_write_later_version, "of another version of vramscope"),
         (_add_trigger, "other tables than vramscope makes"),
         (lambda path: path.mkdir(), "unable to open"),
@@ -168,7 +168,7 @@ def _tell(path: Path, **changed: object) -> None:
     with Store(path) as ours:
         ours._file.row(
             "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)",
-            (CELL.key, ours._versions, text, row[1], row[2], digest),
+            *(CELL.key, ours._versions, text, row[1], row[2], digest),
         )
 
 

@@ -57,10 +57,19 @@ class Training:
     predicted_fits: bool | None = None
     measured: Memory | None = None
     """On the device that trained; None on a CPU, which has no such memory."""
-    published: Mapping[str, float] = field(default_factory=dict)
-    """The article's readings of this cell, by what was read: {"nvitop_gb": 5.0}; empty: it has none."""
     why: tuple[str, ...] = ()
     """What it saved against the first cell and why, as sentences without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One of the article's six cells: what its author read, beside what is predicted of it, trained here or not."""
+
+    precision: str
+    tune: str
+    nvitop_gb: float
+    """As the article prints it, with one decimal."""
+    predicted: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,8 @@ class Grid:
     predicted_batch: int
     predicted_image: int
     cells: tuple[Training, ...]
+    article: tuple[Reading, ...] = ()
+    """The article's cells, fp32 and full first; none where the model or the sizes are not the article's."""
     versions: Mapping[str, str] = field(default_factory=dict)
     reused: int = 0
     """So many cells were finished by an earlier run."""

@@ -96,7 +96,9 @@ class OwnFile:
 
     def _require_ours(self) -> None:
         if self._number("application_id") != self.kind.application_id:
-            raise RunError(f"{self.path} is a database of another program; choose another file with --out")
+            raise RunError(
+                f"{self.path} is no {self.kind.what}, but a database of another kind; choose another file with --out"
+            )
         version, ours = self._number("user_version"), self.kind.schema
         if version != ours:
             raise RunError(

@@ -22,7 +22,11 @@ from vramscope.lab.stages.value import (
     STEP,
     ZERO_GRAD,
 )
+from vramscope.theory.schemes import scheme_of
+from vramscope.theory.states import states_of
 
+_STATES = int(states_of("adam").per_parameter(1) or 0)
+"""Of Adam, in sizes of a parameter."""
 FORMS: dict[str, tuple[int, int, int]] = {
     IMPORT: (0, 0, 0),
     INPUT: (1, 0, 0),
@@ -34,12 +38,11 @@ FORMS: dict[str, tuple[int, int, int]] = {
     FORWARD: (1, 1, 1),
     LOSS: (1, 1, 1),
     BACKWARD: (1, 2, 1),  # activations are gone, but cached; a gradient each
-    STEP: (1, 4, 0),  # two states each
-    ZERO_GRAD: (1, 4, 0),  # gradients are gone, but cached
+    STEP: (1, 2 + _STATES, 0),
+    ZERO_GRAD: (1, 2 + _STATES, 0),  # gradients are gone, but cached
 }
 """By stage, how often x, P and A."""
 _TOKEN_BYTES = 8
-_HALF = ("bf16", "fp16")
 
 
 def form_of(stage: str) -> str:
@@ -62,7 +65,7 @@ def value_of(stage: str, input_bytes: int, parameter_bytes: int, activation_byte
 
 def element_bytes(recipe: Recipe) -> int:
     """What a parameter takes."""
-    return 2 if recipe["precision"] in _HALF else 4
+    return scheme_of(recipe["precision"]).weight
 
 
 def input_bytes(facts: Facts, recipe: Recipe) -> int:

@@ -9,6 +9,7 @@ TRAIN_IMAGES, TEST_IMAGES = 1020, 6149
 """Of Flowers102; with batches of 90 the last ones have 30 and 29 images."""
 CLASSES = 102
 MODEL = "resnet18"
+OPTIMIZER = "adam"
 FREEZE, LORA = "article-freeze", "article-lora"
 
 FREEZE_CODE = """\
@@ -31,8 +32,9 @@ _NVITOP_GB: Mapping[tuple[str, str], float] = {
 }
 
 
-def published(model: str, batch: int, image: int, precision: str, tune: str) -> dict[str, float]:
-    """The article's readings of a cell at these sizes, by what was read; empty: it has none."""
-    read = _NVITOP_GB.get((precision, tune))
-    same = (model, batch, image) == (MODEL, BATCH, IMAGE)
-    return {"nvitop_gb": read} if same and read is not None else {}
+def readings(
+    model: str, classes: int, batch: int, image: int, optimizer: str
+) -> Mapping[tuple[str, str], float]:
+    """What the article read in nvitop (GB), by precision and tune, the full fp32 one first; empty for other sizes."""
+    same = (model, classes, batch, image, optimizer) == (MODEL, CLASSES, BATCH, IMAGE, OPTIMIZER)
+    return _NVITOP_GB if same else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from vramscope.errors import MissingLibraryError, RecipeError, SourceError
 from vramscope.jobs.facts import Facts
 from vramscope.jobs.source import TIMM
 from vramscope.jobs.techniques.packages import command_for
-from vramscope.lab.grid import CANNOT_RUN, FAILED, TRAINED, Epoch, Grid, Memory, Training
+from vramscope.lab.grid import CANNOT_RUN, FAILED, TRAINED, Epoch, Grid, Memory, Reading, Training
 from vramscope.lab.training import article, flowers
 from vramscope.lab.training.data import FLOWERS, Data, data_of
 from vramscope.lab.training.devices import Device, device_of
@@ -81,15 +81,28 @@ class _Making:
 
     def grid(self) -> Grid:
         """All of it: predictions first, they are quick."""
-        predictions = self._predictions()
+        read = self._readings()
+        predictions = self._predictions(list(read))
         cells = []
         for place in self.request.cells:
             self.number += 1
             cells.append(self._cell(*place, predictions.get(place, Prediction())))
-        return self._grid(tuple(cells))
+        article_s = [
+            Reading(*place, size, predictions.get(place, Prediction()).memory) for place, size in read.items()
+        ]
+        return self._grid(tuple(cells), tuple(article_s))
 
-    def _predictions(self) -> Mapping[tuple[str, str], Prediction]:
-        able = [place for place in self.request.cells if not self._objection(*place)]
+    def _readings(self) -> Mapping[tuple[str, str], float]:
+        """What the article read of its cells, where the predictions are of its model and sizes."""
+        request, source = self.request, self.request.source
+        model = source.name if source.library == TIMM and not source.settings else source.text
+        sizes = request.predicted_batch, request.predicted_image
+        return article.readings(model, self.data.classes, *sizes, request.optimizer)
+
+    def _predictions(self, more: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Prediction]:
+        """Of the grid's cells, and of `more` that are not trained."""
+        places = dict.fromkeys((*self.request.cells, *more))
+        able = [place for place in places if not self._objection(*place)]
         predictor = Predictor(self.request, self.data, self.facts, self.kept, self._predicting)
         try:
             found = predictor.predict(able)
@@ -102,8 +115,7 @@ class _Making:
         return found
 
     def _predicting(self, precision: str, tune: str) -> None:
-        number = self.request.cells.index((precision, tune)) + 1
-        self.progress(Progress(PREDICTING, f"{precision} · {tune}", number, len(self.request.cells)))
+        self.progress(Progress(PREDICTING, f"{precision} · {tune}", 0, len(self.request.cells)))
 
     def _objection(self, precision: str, tune: str) -> str:
         """Why a cell cannot run, known before anything does; "" if it can."""
@@ -145,9 +157,6 @@ class _Making:
 
     def _begun(self, precision: str, tune: str, prediction: Prediction) -> Training:
         """What is known of a cell before it is trained."""
-        request = self.request
-        source = request.source
-        model = source.name if source.library == TIMM and not source.settings else source.text
         return Training(
             precision,
             tune,
@@ -156,9 +165,6 @@ class _Making:
             trainable=prediction.trainable,
             predicted=prediction.memory,
             predicted_fits=prediction.fits,
-            published=article.published(
-                model, request.predicted_batch, request.predicted_image, precision, tune
-            ),
             why=prediction.why,
         )
 
@@ -180,7 +186,7 @@ class _Making:
             return ("PyTorch has no fast fp16 gradients of convolutions on a CPU: amp-fp16 is slow there",)
         return ()
 
-    def _grid(self, cells: tuple[Training, ...]) -> Grid:
+    def _grid(self, cells: tuple[Training, ...], article_s: tuple[Reading, ...]) -> Grid:
         request = self.request
         return Grid(
             request.model,
@@ -195,6 +201,7 @@ class _Making:
             request.predicted_batch,
             request.predicted_image,
             cells,
+            article_s,
             _versions(),
             self.reused,
             train_images=self.data.train,
