@@ -60,6 +60,11 @@ def format_gib(size: int) -> str:
     return f"{size / GIB:.2f}"
 
 
+def format_gb(size: int) -> str:
+    """A size in GB (1000³ bytes) without its unit, for columns beside published figures (``9.51``)."""
+    return f"{size / 10**9:,.2f}"
+
+
 def format_mib(size: int) -> str:
     """A size in MiB without its unit, for columns (``482.5``)."""
     return f"{size / MIB:.1f}"

@@ -15,6 +15,7 @@ PAGES = (
     "predict",
     "plan",
     "workloads",
+    "formula",
     "lab-stages",
     "diff",
     "run-format",

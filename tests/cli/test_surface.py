@@ -33,6 +33,11 @@ SURFACE = {
         *("--optimizer-impl IMPL", "--optimizer-in-backward BACKWARD", "--zero-grad GRAD", "--clip CLIP"),
         *("--ema EMA", "--compile COMPILE"),
     ],
+    "formula": [
+        *("[NAME:KEY=VALUE,…]...", "--list", "--params N", "--model SOURCE", "--optimizer OPTIMIZER"),
+        *("--precision PRECISION", "--gpu CARD", "--ranks N", "--tokens N", "--batch N", "--seq N", "--image N"),
+        *("--tune TUNE", "-s KNOB=VALUE", "--json FILE"),
+    ],
     "lab": [],
     "lab stages": [
         *("[MODEL]...", "--batch N", "--image N", "--seq N", "--no-activations", "--all", "--gpu CARD"),

@@ -17,7 +17,7 @@ from vramscope.cli.lazy import LazyGroup
 from vramscope.errors import VramscopeError
 
 VERBS = (
-    *("predict", "measure", "plan", "lab", "show", "explain", "diff", "export", "import"),
+    *("predict", "measure", "plan", "formula", "lab", "show", "explain", "diff", "export", "import"),
     *("gpus", "doctor"),
 )
 """In the order of use; each is the command of its name in the module of its name."""
