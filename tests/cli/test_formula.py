@@ -12,6 +12,7 @@ import click
 import pytest
 
 from vramscope.cli import formula as module
+from vramscope.cli import writing
 from vramscope.errors import RunError, UsageError, VramscopeError
 from vramscope.planning.result import FITS, Result
 from vramscope.theory.held import Held
@@ -170,7 +171,7 @@ def test_a_file_that_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch):
     def full(path: Path) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "replacing", full)
+    monkeypatch.setattr(writing, "replacing", full)
     with pytest.raises(
         RunError, match=r"cannot write x\.json: No space left on device; choose another place"
     ):

@@ -26,9 +26,7 @@ NOBODY_READS = 141
 """128 + SIGPIPE, as a shell has it."""
 
 
-@click.group(
-    cls=LazyGroup, commands_there=VERBS, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=LazyGroup, commands_there=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(vramscope.__version__, message="%(prog)s %(version)s")
 def group() -> None:
     """What a PyTorch program will do to a GPU's memory, measured on a card that isn't there."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vramscope.errors import RunError, UsageError
-from vramscope.run.files import replacing
+from vramscope.cli.writing import write_file
+from vramscope.errors import UsageError
 
 if TYPE_CHECKING:
     from vramscope.run.run import Run
@@ -26,7 +26,7 @@ def export(run_path: str, file: str) -> None:
     from vramscope.run.store import load_run
 
     make = _maker(file)
-    _write(Path(file), make(load_run(run_path)))
+    write_file(file, make(load_run(run_path)))
 
 
 def _maker(file: str) -> Callable[[Run], bytes]:
@@ -35,14 +35,6 @@ def _maker(file: str) -> Callable[[Run], bytes]:
         if Path(file).name.lower().endswith(ending):
             return make
     raise UsageError(f"the ending of {file} names no kind of file: use one of {', '.join(_MAKERS)}")
-
-
-def _write(target: Path, data: bytes) -> None:
-    try:
-        with replacing(target) as file:
-            file.write(data)
-    except OSError as error:
-        raise RunError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
 
 
 def _html(run: Run) -> bytes:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +11,8 @@ import click
 from vramscope.api import formulas as api
 from vramscope.cli.console import show_text
 from vramscope.cli.outcome import check_writable
-from vramscope.errors import RunError, UsageError
-from vramscope.run.files import replacing
+from vramscope.cli.writing import write_text
+from vramscope.errors import UsageError
 
 if TYPE_CHECKING:
     from vramscope.theory.formula import Formula
@@ -138,15 +136,7 @@ def _knobs(given: dict[str, Any]) -> dict[str, str]:
 
 def _shown(given: dict[str, Any], draw: Any, told: str, commands: tuple[str, ...]) -> int:
     """On the terminal, and as JSON where that is wanted."""
-    path = given["json_path"]
-    if path == "-":
-        print(told, end="", file=sys.stdout)
-        return 0
-    show_text(draw, commands)
-    if path is not None:
-        try:
-            with replacing(Path(path)) as file:
-                file.write(told.encode())
-        except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    if given["json_path"] != "-":
+        show_text(draw, commands)
+    write_text(given["json_path"], lambda: told)
     return 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +12,8 @@ from vramscope.api.program import refuse_nested
 from vramscope.cli.console import show_text
 from vramscope.cli.outcome import check_writable
 from vramscope.cli.progress import progress_bar
-from vramscope.errors import RunError, UsageError
-from vramscope.run.files import replacing
+from vramscope.cli.writing import write_file, write_text
+from vramscope.errors import UsageError
 
 if TYPE_CHECKING:
     from vramscope.lab.stages.asking import Asked
@@ -102,24 +100,12 @@ def _next(given: dict[str, Any]) -> tuple[str, ...]:
 def _write_files(made: Sequence[Made], given: dict[str, Any]) -> None:
     from vramscope.views.stages_lab_json import stages_lab_json
 
-    if given["json_path"] == "-":
-        print(stages_lab_json([each.staged for each in made]), end="", file=sys.stdout)
-    elif given["json_path"]:
-        _write(given["json_path"], lambda: stages_lab_json([each.staged for each in made]).encode())
-    if given["emit"]:
-        _write(given["emit"], lambda: made[0].program.encode())
+    write_text(given["json_path"], lambda: stages_lab_json([each.staged for each in made]))
+    write_text(given["emit"], lambda: made[0].program)
     if given["run_path"]:
         from vramscope.run.store import run_bytes
 
-        _write(given["run_path"], lambda: run_bytes(made[0].run))
-
-
-def _write(path: str, data: Callable[[], bytes]) -> None:
-    try:
-        with replacing(Path(path)) as file:
-            file.write(data())
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        write_file(given["run_path"], run_bytes(made[0].run))
 
 
 def _status(made: Sequence[Made]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from vramscope.cli.follow import next_commands
 from vramscope.cli.interrupt import counting_interrupts
 from vramscope.cli.program import own_words, program_words
 from vramscope.cli.status import exit_status, over
-from vramscope.errors import RunError, UsageError, VramscopeError
-from vramscope.run.files import replacing
+from vramscope.cli.writing import write_text
+from vramscope.errors import UsageError, VramscopeError
 from vramscope.views.report_json import to_json
 
 if TYPE_CHECKING:
@@ -71,18 +70,7 @@ def concluded(run: Run, ctx: click.Context, wishes: Wishes) -> int:
         from vramscope.run.store import save_run
 
         save_run(wishes.run_path, run)
-    _write_json(to_json(report), wishes.json_path)
+    write_text(wishes.json_path, lambda: to_json(report))
     if wishes.limit_bytes is not None and (verdict := over(report, wishes.limit_bytes)):
         say(verdict)
     return exit_status(report, wishes.limit_bytes)
-
-
-def _write_json(text: str, path: str | None) -> None:
-    if path == "-":
-        print(text, end="", file=sys.stdout)
-    elif path is not None:
-        try:
-            with replacing(Path(path)) as file:
-                file.write(text.encode())
-        except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror}; choose another place") from error

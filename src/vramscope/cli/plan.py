@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +12,10 @@ from vramscope import api
 from vramscope.cli.console import say, show_text
 from vramscope.cli.outcome import check_writable
 from vramscope.cli.progress import progress_bar
-from vramscope.errors import RunError, UsageError
+from vramscope.cli.writing import write_file, write_text
+from vramscope.errors import UsageError
 from vramscope.jobs.knobs import KNOBS
 from vramscope.jobs.technique import AUTO, Knob, Technique
-from vramscope.run.files import replacing
 
 if TYPE_CHECKING:
     from vramscope.planning.making import Planned
@@ -174,12 +172,12 @@ def _write_files(found: Plan, planned: Planned, number: int | None, given: dict[
     from vramscope.views.plan_csv import plan_csv
     from vramscope.views.plan_json import plan_json
 
-    _write(given["csv_path"], lambda: plan_csv(found))
-    _write(given["json_path"], lambda: plan_json(found))
+    write_text(given["csv_path"], lambda: plan_csv(found))
+    write_text(given["json_path"], lambda: plan_json(found))
     if given["html_path"]:
         from vramscope.views.plan_page import plan_page
 
-        _write(given["html_path"], lambda: plan_page(found))
+        write_text(given["html_path"], lambda: plan_page(found))
     if number is not None:
         _hand_on(planned, number, given)
 
@@ -191,23 +189,11 @@ def _hand_on(planned: Planned, number: int, given: dict[str, Any]) -> None:
     work, run = planned.works.get(number), planned.runs.get(number)
     if work is None:
         raise UsageError(f"row {number} cannot run, so there is nothing to hand on")
-    _write(given["emit"], lambda: write_program(work).render())
+    write_text(given["emit"], lambda: write_program(work).render())
     if given["run_path"]:
         if run is None:
             raise UsageError(f"row {number} left no run: it was ended before it could")
-        with replacing(Path(given["run_path"])) as file:
-            file.write(run)
-
-
-def _write(path: str | None, text: Callable[[], str]) -> None:
-    if path == "-":
-        print(text(), end="", file=sys.stdout)
-    elif path is not None:
-        try:
-            with replacing(Path(path)) as file:
-                file.write(text().encode())
-        except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        write_file(given["run_path"], run)
 
 
 def _next(ctx: click.Context, found: Plan, given: dict[str, Any]) -> tuple[str, ...]:
