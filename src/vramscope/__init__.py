@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vramscope.api import compare, explain, load, measure, plan, predict
+    from vramscope.api.formulas import formula, formula_model, formula_sheet
     from vramscope.api.laboratory import lab_train
     from vramscope.api.stages import lab_stages
     from vramscope.errors import VramscopeError
@@ -33,6 +34,9 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "formula",
+    "formula_model",
+    "formula_sheet",
     "lab_stages",
     "lab_train",
     "load",
@@ -49,6 +53,9 @@ _HOMES = {
     "VramscopeError": "vramscope.errors",
     "compare": "vramscope.api",
     "explain": "vramscope.api",
+    "formula": "vramscope.api.formulas",
+    "formula_model": "vramscope.api.formulas",
+    "formula_sheet": "vramscope.api.formulas",
     "lab_stages": "vramscope.api.stages",
     "lab_train": "vramscope.api.laboratory",
     "load": "vramscope.api",

@@ -199,17 +199,3 @@ assert not {"torch", "timm", "transformers"} & set(sys.modules), "too much was i
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert ran.returncode == 0, ran.stderr
-
-
-def test_what_is_in_the_docs_can_be_typed():
-    import re
-    import shlex
-
-    text = (Path(__file__).parents[2] / "docs" / "formula.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    lines = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-    for line in lines:
-        program, verb, *words = shlex.split(line)
-        assert (program, verb) == ("vramscope", "formula")
-        module.formula.make_context("formula", words)
-    assert len(lines) >= 4
