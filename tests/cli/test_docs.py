@@ -17,6 +17,7 @@ PAGES = (
     "workloads",
     "formula",
     "lab-stages",
+    "lab-train",
     "diff",
     "run-format",
     "show",

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import os
 import random
-from dataclasses import replace
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from vramscope.cards import find_card, outside_of
+from vramscope.cli import status_of
 from vramscope.lab.grid import TRAINED
 from vramscope.lab.training.data import data_of
 from vramscope.lab.training.kept import Kept
 from vramscope.lab.training.looking import facts_for
 from vramscope.lab.training.making import train_grid
 from vramscope.lab.training.predicting import Predictor
-from vramscope.lab.training.program import source_of
+from vramscope.lab.training.program import source_of, training_program
 from vramscope.lab.training.progress import ENDED, EVALUATING, KNOWN, PREDICTING, TRAINING, Progress
 from vramscope.lab.training.request import Request, request_of
+from vramscope.lab.training.running import train
+from vramscope.views.grid_plots import NAMES
+from vramscope.virtual.launch import virtual_machine
 
 pytestmark = [pytest.mark.virtual, pytest.mark.models]
 
@@ -97,7 +109,46 @@ def test_what_happens_is_told_as_it_happens(trained, told: list[Progress]):
     assert last.loss == pytest.approx(trained.cells[0].epochs[-1].train_loss)
 
 
-def test_a_grid_goes_on_where_it_was_and_the_same_seed_gives_the_same_losses(request_: Request, trained):
+_KILLED = """\
+import json, os, signal, sys
+from vramscope.errors import TorchError
+from vramscope.jobs.facts import Facts
+from vramscope.lab.training import making
+from vramscope.lab.training.request import Request
+
+def no_card(*_):
+    raise TorchError("the parent predicts")
+
+def kill(told):
+    print(told.stage, told.what, flush=True)
+    if told.stage == "training" and told.cell == 2 and told.step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+request, facts = json.loads(sys.argv[1])
+making.facts_for = lambda source: Facts.from_json(facts)
+making.Predictor.predict = no_card
+making.train_grid(Request(**request), kill)
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(request_: Request, trained) -> subprocess.CompletedProcess[str]:
+    """The same grid with a second cell, in a process that is ended by SIGKILL in the midst of it."""
+    more = replace(request_, tune=("full", "article-freeze"))
+    facts = facts_for(source_of(more, data_of(more))).to_json()
+    told = json.dumps([{**asdict(more), "out": str(more.out)}, facts])
+    return subprocess.run([sys.executable, "-c", _KILLED, told], capture_output=True, text=True)
+
+
+def test_kill_9_loses_the_running_cell_only(request_: Request, killed: subprocess.CompletedProcess[str]):
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert "known fp32 · full" in killed.stdout
+    assert killed.stdout.splitlines()[-1] == "training fp32 · article-freeze"
+
+
+def test_a_grid_goes_on_where_it_was_and_the_same_seed_gives_the_same_losses(
+    request_: Request, trained, killed
+):
     told: list[Progress] = []
 
     grid = train_grid(replace(request_, tune=("full", "article-freeze")), told.append)
@@ -114,10 +165,65 @@ def test_a_grid_goes_on_where_it_was_and_the_same_seed_gives_the_same_losses(req
     assert article.why[0].startswith("its loop sets requires_grad on modules, where nothing reads it")
 
 
-def test_the_article_s_cells_come_out_as_the_proof_has_them(tmp_path: Path):
-    request = request_of(
-        Request(tune=("full", "article-freeze", "freeze:0.95", "article-lora"), precision=("fp32",), size=64)
+def test_the_command_shows_a_finished_grid_without_training(
+    request_: Request, trained, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
+):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("vramscope.lab.training.making.train", lambda *_: pytest.fail("it trained"))
+    sizes = {
+        "--batch": 8,
+        "--image": 32,
+        "--epochs": 20,
+        "--lr": 5e-3,
+        "--predict-batch": 8,
+        "--predict-image": 64,
+    }
+    files = {name: tmp_path / name[2:] for name in ("--csv", "--json", "--plots")}
+    given = {"--model": "test_resnet", "--data": request_.data, "--precision": "fp32", "--tune": "full",
+             "--device": "cpu", "--workers": 0, "--out": request_.out, **sizes, **files}  # fmt: skip
+
+    status = status_of(["lab", "train", *(str(word) for pair in given.items() for word in pair)])
+
+    out = capsys.readouterr().out
+    assert status == 0
+    assert "fp32 · full: trained on cpu" in out
+    assert "1 of 1 cell known from an earlier run" in " ".join(out.split())
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "csv").read_text()))
+    (cell,) = json.loads((tmp_path / "json").read_text())["cells"]
+    assert (
+        float(row["train_loss"]) == cell["epochs"][-1]["train_loss"] == trained.cells[0].epochs[-1].train_loss
     )
+    assert int(row["predicted_reserved_bytes"]) == cell["predicted"]["reserved_bytes"] > 0
+    assert {path.name for path in files["--plots"].iterdir()} == {*NAMES}
+
+
+def test_what_trains_on_a_card_holds_what_is_predicted(request_: Request, tmp_path: Path, monkeypatch):
+    sizes = {"batch": 8, "image": 64, "size": 24, "epochs": 2, "predicted_batch": 8, "predicted_image": 64}
+    request = request_of(replace(request_, data="fake", precision=("amp-fp16",), tune=("full",), **sizes))
+    (place,), data = request.cells, data_of(request)
+    facts, card = facts_for(source_of(request, data)), find_card("rtx-3060")
+    with Kept(tmp_path / "kept.sqlite") as kept:
+        predicted = Predictor(request, data, facts, kept, lambda *_: None).predict([place])[place].memory
+
+    with virtual_machine(card, outside=outside_of(card), steps=None, environment=dict(os.environ)) as (
+        _,
+        variables,
+    ):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        program = training_program(request, data, facts, "cuda", *place)
+        trained = train(program, "cuda", lambda told: None)
+
+    assert (trained.why_not, len(trained.epochs)) == ("", 2)
+    assert trained.memory.allocated_bytes == predicted.allocated_bytes
+    assert trained.memory.reserved_bytes == predicted.reserved_bytes
+    assert 0 < trained.convolution_flops < trained.flops
+
+
+def test_the_article_s_cells_come_out_as_the_proof_has_them(tmp_path: Path):
+    tunes = ("full", "article-freeze", "freeze:0.95", "article-lora")
+    request = request_of(Request(tune=tunes, precision=("fp32", "amp-fp16"), size=64))
+    cells = [*request.cells[:4], ("amp-fp16", "full"), ("amp-fp16", "article-lora")]
     data = data_of(request)
     facts = facts_for(source_of(request, data))
     ran: list[tuple[str, str]] = []
@@ -128,16 +234,19 @@ def test_the_article_s_cells_come_out_as_the_proof_has_them(tmp_path: Path):
                 request, data, facts, kept, lambda precision, tune: ran.append((precision, tune))
             )
 
-        found = predictor().predict(request.cells)
-        again = predictor().predict(request.cells)
+        found = predictor().predict(cells)
+        again = predictor().predict(cells)
 
     full, article = found["fp32", "full"], found["fp32", "article-freeze"]
     reserved = {cell: each.memory.reserved_bytes / 2**30 for cell, each in found.items()}
     assert article.memory == full.memory
     assert 5 * reserved["fp32", "freeze:0.95"] < 2 * reserved["fp32", "full"]
-    # The article's nvitop shows 5.0, 5.0 and 5.1 GB: the levels differ, the steps agree.
+    # The article's nvitop shows 5.0, 5.0 and 5.1 GB, 3.0 and 3.2: the levels differ, the steps agree, but that
+    # to AMP only within 0.3: it hangs on what cuDNN takes (docs/lab-train.md).
     assert reserved["fp32", "article-lora"] - reserved["fp32", "full"] == pytest.approx(0.1, abs=0.2)
+    assert reserved["amp-fp16", "article-lora"] - reserved["fp32", "full"] == pytest.approx(-1.8, abs=0.2)
+    assert reserved["amp-fp16", "full"] - reserved["fp32", "full"] == pytest.approx(-2.0, abs=0.3)
     assert sum(full.memory.categories.values()) == full.memory.allocated_bytes
     assert any("frozen" in sentence for sentence in found["fp32", "freeze:0.95"].why)
     assert again == found
-    assert ran == list(request.cells)
+    assert ran == cells

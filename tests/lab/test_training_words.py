@@ -199,6 +199,64 @@ def test_a_prediction_has_the_batches_of_the_article_s_data():
     assert "module.requires_grad = False" in text
 
 
+def test_a_prediction_has_a_full_batch_however_few_images_there_are(tmp_path: Path):
+    _images(tmp_path, rose=2, lily=3)
+    request = request_of(Request(data=f"folder:{tmp_path}"))
+
+    assert "Zeros(90), Zeros()" in predicted_program(request, data.data_of(request), FACTS, "fp32", "full")
+
+
+@pytest.mark.parametrize(
+    ("changes", "readings"),
+    [
+        ({}, [5.0, 5.0, 5.1, 3.0, 3.0, 3.2]),
+        ({"classes": 10}, []),
+        ({"batch": 64}, []),
+        ({"optimizer": "adamw"}, []),
+        ({"model": "resnet50"}, []),
+    ],
+)
+def test_the_article_s_readings_are_of_its_own_sizes(changes: dict, readings: list[float]):
+    own = {"model": "resnet18", "classes": 102, "batch": 90, "image": 224, "optimizer": "adam"}
+
+    found = article.readings(**{**own, **changes})
+
+    assert list(found.values()) == readings
+    assert not found or next(iter(found)) == ("fp32", "full")
+
+
+def test_a_step_is_counted_on_a_card_only():
+    assert "FlopCounterMode" in _program("cuda")
+    assert "FlopCounterMode" not in _program("cpu") + _program("mps")
+
+
+@pytest.mark.parametrize(
+    ("device", "flops", "seconds"),
+    [
+        (devices.Device("cuda", "NVIDIA GeForce RTX 3060"), 10**12, 0.0785),
+        (devices.Device("cuda", "NVIDIA GeForce RTX 9999"), 10**12, None),
+        (devices.Device("cuda", "NVIDIA GeForce RTX 3060"), None, None),
+        (devices.Device("cpu", "Xeon"), 10**12, None),
+    ],
+)
+def test_no_step_is_shorter_than_the_card_s_arithmetic(
+    device: devices.Device, flops: int | None, seconds: float | None
+):
+    ran = Trained(flops=flops, convolution_flops=9 * 10**11)
+
+    found = making.shortest_step_seconds(device, "fp32", ran)
+
+    assert found == (seconds and pytest.approx(seconds, rel=0.01))
+
+
+def test_a_count_that_fails_is_no_failure_of_the_training():
+    trained = train(
+        """print('{"at": "end"}'); raise RuntimeError('cannot count')""", "cpu", lambda told: None
+    )
+
+    assert (trained.why_not, trained.flops) == ("", None)
+
+
 def test_models_that_are_no_classifiers_are_refused():
     request = request_of(Request())
     with pytest.raises(SourceError, match="no image classifier"):
@@ -252,6 +310,7 @@ def test_the_pace_is_of_full_batches_after_the_first_ones():
 def test_a_cell_without_its_library_cannot_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(making, "find_spec", lambda name: None)
     monkeypatch.setattr(making, "facts_for", lambda source: FACTS)
+    monkeypatch.setattr(making.Predictor, "predict", _no_card)
 
     grid = making.train_grid(Request(tune=("lora:4",), device="cpu", out=tmp_path / "kept.sqlite"))
 

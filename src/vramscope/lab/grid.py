@@ -52,6 +52,8 @@ class Training:
     seconds_per_step: float | None = None
     """The median of the steps after the first epoch's first ones."""
     samples_per_second: float | None = None
+    shortest_step_seconds: float | None = None
+    """What the card's arithmetic alone needs for a step, a bound (theory.rates); None: not known, or no card."""
     predicted: Memory | None = None
     """On the virtual card of `Grid.card`, at the batch and image size of `Grid.predicted_batch` and `…_image`."""
     predicted_fits: bool | None = None

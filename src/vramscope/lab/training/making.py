@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import vramscope
-from vramscope.errors import MissingLibraryError, RecipeError, SourceError
+from vramscope.cards import find_card
+from vramscope.errors import MissingLibraryError, RecipeError, SourceError, UnknownCardError
 from vramscope.jobs.facts import Facts
 from vramscope.jobs.source import TIMM
 from vramscope.jobs.techniques.packages import command_for
@@ -32,10 +33,11 @@ from vramscope.lab.training.progress import (
     Progress,
     silent,
 )
-from vramscope.lab.training.request import CPU, Request, request_of
+from vramscope.lab.training.request import CPU, CUDA, Request, request_of
 from vramscope.lab.training.running import Told, Trained, pace, train
 from vramscope.lab.training.tunes import uses_peft
 from vramscope.planning.points import why_not
+from vramscope.theory.rates import shortest_step
 
 _LIBRARIES = ("torch", "torchvision", "timm", "transformers", "peft", "bitsandbytes", "torchao")
 """What a cell's result hangs on, as they are called on PyPI."""
@@ -149,7 +151,8 @@ class _Making:
             return replace(begun, **_from_json(known))
         self._tell(TRAINING, what, epoch=1)
         ran = train(program, self.device.kind, lambda told: self._hear(what, told))
-        ended = _ended(ran, self.request.batch, self.data.train)
+        shortest = shortest_step_seconds(self.device, precision, ran)
+        ended = {**_ended(ran, self.request.batch, self.data.train), "shortest_step_seconds": shortest}
         if ended["verdict"] == TRAINED:
             self.kept.put(key, _to_json(ended))
         self._tell(ENDED, what, verdict=ended["verdict"])
@@ -209,6 +212,18 @@ class _Making:
             notes=(*self._slow(), *self.notes),
             kept_in=str(self.kept.path),
         )
+
+
+def shortest_step_seconds(device: Device, precision: str, ran: Trained) -> float | None:
+    """The least time that a known card's arithmetic allows for a step; None for others, and where nobody counted."""
+    if device.kind != CUDA or not ran.flops:
+        return None
+    try:
+        card = find_card(device.name)
+    except UnknownCardError:
+        return None
+    seconds = shortest_step(card, precision, ran.flops, ran.convolution_flops).values["seconds"]
+    return None if seconds is None else float(seconds)
 
 
 def _ended(ran: Trained, batch: int, images: int) -> dict[str, Any]:

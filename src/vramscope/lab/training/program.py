@@ -20,7 +20,7 @@ from vramscope.jobs.wrapping import wrapped, wrapped_title
 from vramscope.jobs.write import settled, write_program
 from vramscope.lab.training import article
 from vramscope.lab.training.data import FAKE, Data, write_data
-from vramscope.lab.training.request import Request
+from vramscope.lab.training.request import CUDA, Request
 from vramscope.lab.training.tunes import position_of, write_own
 
 MOST_LINES = 20
@@ -113,6 +113,20 @@ if device.type == "cuda":
         reserved=torch.cuda.max_memory_reserved(),
     )
 say("end")"""
+_COUNT = """\
+# What a step computes, for the shortest time that the card could do it in.
+model.train()
+images, labels = next(iter(train_batches))
+with FlopCounterMode(display=False) as counter:
+    images, labels = {moved}
+{forward}
+    loss.backward()
+counts = counter.get_flop_counts()["Global"]
+say(
+    "flops",
+    step=sum(counts.values()),
+    convolutions=sum(count for each, count in counts.items() if "convolution" in str(each)),
+)"""
 
 
 def source_of(request: Request, data: Data) -> Source:
@@ -139,8 +153,10 @@ def training_program(
     script = _script(request, work, tune)
     write_data(script, data, facts.channels, request.workers)
     script.constants.update(EPOCHS=str(request.epochs))
+    if device == CUDA:
+        script.imports.add("from torch.utils.flop_counter import FlopCounterMode")
     title = f"{request.model} on {data.text}: {precision}, {tune}. Written by `vramscope lab train`."
-    return _rendered(script, title, device, work)
+    return _rendered(script, title, device, work, counts=device == CUDA)
 
 
 def predicted_program(request: Request, data: Data, facts: Facts, precision: str, tune: str) -> str:
@@ -187,11 +203,13 @@ def _work(
 def _sizes(request: Request, data: Data) -> tuple[list[str], list[str]]:
     """The batches of an epoch, as code: a few full ones stand for all, then what is left over.
 
-    Noise stands for the article's flowers, however little of it is trained on here."""
+    Noise stands for the article's flowers, however little of it is trained on here.  There is one full batch at
+    least: it is what the prediction is said to be of."""
     train, test = data.train, data.test or 0
     if data.kind == FAKE:
         train, test = article.TRAIN_IMAGES, article.TEST_IMAGES
-    return _some(train, request.predicted_batch, 3), _some(test, request.predicted_batch, 2)
+    batch = request.predicted_batch
+    return _some(max(train, batch), batch, 3), _some(test, batch, 2)
 
 
 def _some(images: int, batch: int, most: int) -> list[str]:
@@ -216,13 +234,14 @@ def _script(request: Request, work: Work, tune: str) -> Script:
     return script
 
 
-def _rendered(script: Script, title: str, device: str, work: Work) -> str:
+def _rendered(script: Script, title: str, device: str, work: Work, counts: bool = False) -> str:
     for lines in (script.contexts, script.optimizer):
         lines[:] = [line.replace('"cuda"', "device.type") for line in lines]
     moved = "images.to(device), labels.to(device)"
     if work.recipe["precision"] == "bf16":
         moved = "images.to(device, torch.bfloat16), labels.to(device)"
-    forward = _indented(_within(script.contexts, script.loss))
+    lines = _within(script.contexts, script.loss)
+    forward = _indented(lines)
     step = _indented(_step(script, device, work.recipe["precision"]))
     parts = [
         wrapped_title(title),
@@ -236,6 +255,7 @@ def _rendered(script: Script, title: str, device: str, work: Work) -> str:
         f"\n{_TRAIN.format(moved=moved, forward=forward, step=step)}\n",
         f"\n{_TEST.format(moved=moved, forward=forward)}\n",
         _EPOCHS,
+        *([_COUNT.format(moved=moved, forward=indent("\n".join(lines), "    "))] if counts else []),
     ]
     text = wrapped("\n\n".join(part for part in parts if part.strip()) + "\n")
     ast.parse(text)

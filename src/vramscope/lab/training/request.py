@@ -108,8 +108,8 @@ def _check_numbers(request: Request) -> None:
         "--image": request.image if request.image is not None else 1,
         "--batch": request.batch,
         "--epochs": request.epochs,
-        "--predicted-batch": request.predicted_batch,
-        "--predicted-image": request.predicted_image,
+        "--predict-batch": request.predicted_batch,
+        "--predict-image": request.predicted_image,
     }
     for option, value in least_one.items():
         if value < 1:

@@ -19,7 +19,7 @@ from vramscope.lab.training.request import CUDA
 from vramscope.real.nvml import Sampler
 
 Told = Mapping[str, Any]
-"""A line that a program has said: ``at`` is model, train, test, epoch, memory or end."""
+"""A line that a program has said: ``at`` is model, train, test, epoch, memory, end or flops."""
 _WARM_UP = 2
 """Steps in which libraries choose their ways; they tell nothing of the others."""
 _KEPT = 1 << 16
@@ -38,6 +38,10 @@ class Trained:
     seconds: list[list[float]] = field(default_factory=list)
     """Of each epoch's steps."""
     memory: Memory | None = None
+    flops: int | None = None
+    """Of a step, forward and backward, multiplications and additions apart; None: nobody counted."""
+    convolution_flops: int = 0
+    """Those of them that are in convolutions."""
     ended: bool = False
 
 
@@ -61,7 +65,7 @@ def train(program: str, device: str, on_told: Callable[[Told], None]) -> Trained
             _take(trained, told)
             on_told(told)
         status = child.wait()
-        if status or not trained.ended:
+        if not trained.ended:
             trained.why_not = why_failed(status, _tail(errors), device)
     if sampler is not None and trained.memory is not None:
         trained.memory = _with_total(trained.memory, sampler, child.pid)
@@ -111,8 +115,10 @@ def _take(trained: Trained, told: Told) -> None:
         trained.seconds.append(told["step_seconds"])
     elif at == "memory":
         trained.memory = Memory(told["allocated"], told["reserved"], None)
+    elif at == "flops":
+        trained.flops, trained.convolution_flops = told["step"], told["convolutions"]
     elif at == "end":
-        trained.ended = True
+        trained.ended = True  # a count that fails after it is no failure of the training
 
 
 def _epoch(told: Told) -> Epoch:
