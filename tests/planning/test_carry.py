@@ -128,7 +128,7 @@ def test_what_would_meet_every_cell_ends_it_and_what_is_done_is_kept(error: Base
 
 def test_a_store_that_takes_nothing_more_ends_it(tmp_path: Path):
     with Store(tmp_path / "plan.db") as store:
-        store._file.execute("PRAGMA query_only = 1")
+        store._file.row("PRAGMA query_only = 1")
         with pytest.raises(RunError, match="readonly"):
             carry(fitting, store)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from importlib import resources
 
 import pytest
 from grid_shapes import HOSTILE, SHAPES, article, grid_of, hostile
 
 from vramscope.errors import MissingLibraryError
+from vramscope.run.categories import CATEGORIES
 from vramscope.views import grid_plots as plots
+from vramscope.views.grid_plot_memory import COLOURS
 
 NAMES = list(plots.NAMES)
 
@@ -84,3 +88,10 @@ def test_without_matplotlib_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatc
         MissingLibraryError, match=r"--plots needs matplotlib.*pip install 'vramscope\[plots\]'"
     ):
         plots.grid_plots(grid_of())
+
+
+def test_a_category_has_the_page_s_colour():
+    css = resources.files("vramscope.views.page").joinpath("page.css").read_text(encoding="utf-8")
+    page = dict(re.findall(r"--c-([\w-]+): light-dark\((#\w+),", css))
+
+    assert {name: COLOURS[name] for name in CATEGORIES} == {name: page[name] for name in CATEGORIES}
