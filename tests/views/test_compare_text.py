@@ -1,15 +1,12 @@
-"""The comparison of two runs for the terminal, line by line, and as JSON.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""The comparison of two runs for the terminal, line by line, and as JSON."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from goldens import assert_golden
 from rich.cells import cell_len
 
 from million import million_run
@@ -19,7 +16,6 @@ from vramscope.views.compare_json import to_json
 from vramscope.views.compare_text import compare_text
 from vramscope.views.report_text import TextOptions
 
-GOLDENS = Path(__file__).parent / "golden"
 NARROW = ("full_lora", "full_measured")
 
 
@@ -32,12 +28,9 @@ def shown(name: str, layout: TextOptions) -> str:
     ("name", "width"), [*((name, 100) for name in PAIRS), *((name, 80) for name in NARROW)]
 )
 def test_golden(name: str, width: int):
-    text = shown(name, TextOptions(width)).rstrip("\n") + "\n"
+    text = shown(name, TextOptions(width))
 
-    golden = GOLDENS / f"compare_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"compare_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

@@ -1,15 +1,12 @@
-"""The answers of `explain` for the terminal.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""The answers of `explain` for the terminal."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from goldens import assert_golden
 from rich.cells import cell_len
 
 import builders
@@ -35,7 +32,6 @@ from vramscope.views.explain_json import explain_json
 from vramscope.views.explain_text import explain_text
 from vramscope.views.report_text import TextOptions
 
-GOLDENS = Path(__file__).parent / "golden"
 MIB = 1 << 20
 
 
@@ -75,12 +71,9 @@ def shown(run: Run, options: TextOptions) -> str:
 @pytest.mark.parametrize("width", [56, 100])
 @pytest.mark.parametrize("name", RUNS)
 def test_golden(name: str, width: int):
-    text = shown(RUNS[name](), TextOptions(width)).rstrip("\n") + "\n"
+    text = shown(RUNS[name](), TextOptions(width))
 
-    golden = GOLDENS / f"explain_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"explain_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [50, 66, 80, 100, 200])

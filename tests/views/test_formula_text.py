@@ -1,17 +1,14 @@
-"""Formulas for the terminal.
-
-UPDATE_GOLDENS=1 pytest tests/views writes the goldens anew; read the difference before you keep it."""
+"""Formulas for the terminal."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from formula_shapes import held, inference
+from goldens import assert_golden
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -25,7 +22,6 @@ from vramscope.views.formula_json import FORMULA_SCHEMA, formulas_json, held_jso
 from vramscope.views.formula_text import formulas_text, list_text, sheet_text
 from vramscope.views.report_text import TextOptions
 
-GOLDENS = Path(__file__).parent / "golden"
 NAMED = (
     "linear:inputs=4096,outputs=11008,rows=2048",
     "kv-cache:layers=32,batch=1,seq=4096,head=128,heads=32",
@@ -54,12 +50,9 @@ SHAPES: dict[str, Callable[[TextOptions], Text]] = {
     ("name", "width"), [*((name, 100) for name in SHAPES), ("sheet_card", 60), ("held", 60)]
 )
 def test_golden(name: str, width: int):
-    text = SHAPES[name](TextOptions(width)).plain.rstrip("\n") + "\n"
+    text = SHAPES[name](TextOptions(width)).plain
 
-    golden = GOLDENS / f"formula_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"formula_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

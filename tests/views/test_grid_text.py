@@ -1,15 +1,12 @@
-"""A grid of trainings for the terminal, line by line.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""A grid of trainings for the terminal, line by line."""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from goldens import assert_golden
 from grid_shapes import SHAPES, article, cell, grid_of, measured, mixed
 from rich.cells import cell_len
 
@@ -17,7 +14,6 @@ from vramscope.views import grid_words as say
 from vramscope.views.grid_text import grid_text
 from vramscope.views.report_text import TextOptions
 
-GOLDENS = Path(__file__).parent / "golden"
 WIDE = [(name, 100) for name in SHAPES if name not in ("hostile", "many")]
 
 
@@ -31,12 +27,9 @@ def flat(text: str) -> str:
 
 @pytest.mark.parametrize(("name", "width"), [*WIDE, ("article", 60), ("mixed", 60)])
 def test_golden(name: str, width: int):
-    text = shown(name, TextOptions(width)).rstrip("\n") + "\n"
+    text = shown(name, TextOptions(width))
 
-    golden = GOLDENS / f"grid_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"grid_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 200])

@@ -1,16 +1,13 @@
-"""The staged measurement for the terminal.
-
-UPDATE_GOLDENS=1 pytest tests/views writes the goldens anew; read the difference before you keep it."""
+"""The staged measurement for the terminal."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
+from goldens import assert_golden
 from rich.cells import cell_len
 
 from vramscope.lab.stages.formula import form_of
@@ -22,7 +19,6 @@ from vramscope.views.report_text import TextOptions
 from vramscope.views.stages_lab_json import STAGES_SCHEMA, stages_lab_json
 from vramscope.views.stages_lab_text import stages_lab_text
 
-GOLDENS = Path(__file__).parent / "golden"
 FORMULA = (0, 52, 142, 233, 142, 3958, 142, 3958, 3958, 4048, 413, 413)
 PREDICTED = (0, 52, 172, 250, 172, 7602, 1572, 7600, 7600, 8894, 1046, 1028)
 PUBLISHED = (0, 52, 172, 250, 172, 7594, 1584, 7612, 7582, 8788, 770, 752)
@@ -107,12 +103,9 @@ SHAPES = {
 
 @pytest.mark.parametrize(("name", "width"), [*((name, 100) for name in SHAPES), ("published", 60)])
 def test_golden(name: str, width: int):
-    text = stages_lab_text(SHAPES[name](), TextOptions(width)).plain.rstrip("\n") + "\n"
+    text = stages_lab_text(SHAPES[name](), TextOptions(width)).plain
 
-    golden = GOLDENS / f"lab_stages_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"lab_stages_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 200])

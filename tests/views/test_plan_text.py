@@ -1,14 +1,11 @@
-"""A plan for the terminal, line by line.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""A plan for the terminal, line by line."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from goldens import assert_golden
 from plan_shapes import SHAPES, many, plan_of, result, row, six, twelve
 from rich.cells import cell_len
 
@@ -19,7 +16,6 @@ from vramscope.views.plan_rows import ORDER, by_card, combinations, parts_of
 from vramscope.views.plan_text import plan_text
 from vramscope.views.report_text import TextOptions
 
-GOLDENS = Path(__file__).parent / "golden"
 WIDE = [(name, 100) for name in SHAPES if name != "hostile"]
 OTHERS = [("one", 140), ("six", 60), ("twelve", 60), ("twelve", 140)]
 
@@ -36,12 +32,9 @@ def numbers(text: str) -> list[int]:
 
 @pytest.mark.parametrize(("name", "width"), [*WIDE, *OTHERS])
 def test_golden(name: str, width: int):
-    text = shown(name, TextOptions(width)).rstrip("\n") + "\n"
+    text = shown(name, TextOptions(width))
 
-    golden = GOLDENS / f"plan_{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(f"plan_{name}_{width}", text)
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 200])

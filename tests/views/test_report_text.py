@@ -1,32 +1,24 @@
-"""The terminal's report, line by line, at two widths.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""The terminal's report, line by line, at two widths."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
+from goldens import assert_golden
 from rich.cells import cell_len
 
 from builders import REPORTS, a_report, span, step, trained
 from vramscope.run.report import Step
 from vramscope.views.report_text import TextOptions, bar, chosen_steps, report_text
 
-GOLDENS = Path(__file__).parent / "golden"
 COMMANDS = ("vramscope show train.vram",)
 
 
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("name", REPORTS)
 def test_golden(name: str, width: int):
-    shown = report_text(REPORTS[name](), TextOptions(width, commands=COMMANDS)).plain.rstrip("\n") + "\n"
+    shown = report_text(REPORTS[name](), TextOptions(width, commands=COMMANDS)).plain
 
-    golden = GOLDENS / f"{name}_{width}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(shown, encoding="utf-8")
-    assert shown == golden.read_text(encoding="utf-8")
+    assert_golden(f"{name}_{width}", shown)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

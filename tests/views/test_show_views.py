@@ -1,16 +1,13 @@
-"""The views of `vramscope show`, line by line, at three widths and in ASCII.
-
-UPDATE_GOLDENS=1 pytest tests/views writes them anew; read the difference before you keep it."""
+"""The views of `vramscope show`, line by line, at three widths and in ASCII."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from goldens import assert_golden
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -34,7 +31,6 @@ from vramscope.views.stages_text import stages_text
 from vramscope.views.summary_text import summary_text
 from vramscope.views.timeline_text import timeline_text
 
-GOLDENS = Path(__file__).parent / "golden"
 WIDTHS = (40, 80, 120)
 View = Callable[[Run, Trace, TextOptions], Text]
 VIEWS: dict[str, View] = {
@@ -353,7 +349,4 @@ def test_other_processes_are_named():
 
 
 def compare(text: str, name: str) -> None:
-    golden = GOLDENS / f"{name}.txt"
-    if os.environ.get("UPDATE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert_golden(name, text)
