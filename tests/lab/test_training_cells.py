@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import vramscope
 from vramscope.cards import find_card, outside_of
 from vramscope.cli import status_of
 from vramscope.lab.grid import TRAINED
@@ -26,7 +27,7 @@ from vramscope.lab.training.predicting import Predictor
 from vramscope.lab.training.program import source_of, training_program
 from vramscope.lab.training.progress import ENDED, EVALUATING, KNOWN, PREDICTING, TRAINING, Progress
 from vramscope.lab.training.request import Request, request_of
-from vramscope.lab.training.running import train
+from vramscope.lab.training.running import Trained, train
 from vramscope.views.grid_plots import NAMES
 from vramscope.virtual.launch import virtual_machine
 
@@ -197,27 +198,52 @@ def test_the_command_shows_a_finished_grid_without_training(
     assert {path.name for path in files["--plots"].iterdir()} == {*NAMES}
 
 
+def on_a_card(request: Request, monkeypatch: pytest.MonkeyPatch) -> Trained:
+    """The request's one cell, trained on a virtual card as on a real one."""
+    (place,), data, card = request.cells, data_of(request), find_card("rtx-3060")
+    program = training_program(request, data, facts_for(source_of(request, data)), "cuda", *place)
+    with (
+        virtual_machine(card, outside=outside_of(card), steps=None, environment=dict(os.environ)) as (
+            _,
+            variables,
+        ),
+        monkeypatch.context() as patched,
+    ):
+        for name, value in variables.items():
+            patched.setenv(name, value)
+        return train(program, "cuda", lambda told: None)
+
+
 def test_what_trains_on_a_card_holds_what_is_predicted(request_: Request, tmp_path: Path, monkeypatch):
     sizes = {"batch": 8, "image": 64, "size": 24, "epochs": 2, "predicted_batch": 8, "predicted_image": 64}
     request = request_of(replace(request_, data="fake", precision=("amp-fp16",), tune=("full",), **sizes))
     (place,), data = request.cells, data_of(request)
-    facts, card = facts_for(source_of(request, data)), find_card("rtx-3060")
+    facts = facts_for(source_of(request, data))
     with Kept(tmp_path / "kept.sqlite") as kept:
         predicted = Predictor(request, data, facts, kept, lambda *_: None).predict([place])[place].memory
 
-    with virtual_machine(card, outside=outside_of(card), steps=None, environment=dict(os.environ)) as (
-        _,
-        variables,
-    ):
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        program = training_program(request, data, facts, "cuda", *place)
-        trained = train(program, "cuda", lambda told: None)
+    trained = on_a_card(request, monkeypatch)
 
     assert (trained.why_not, len(trained.epochs)) == ("", 2)
     assert trained.memory.allocated_bytes == predicted.allocated_bytes
     assert trained.memory.reserved_bytes == predicted.reserved_bytes
     assert 0 < trained.convolution_flops < trained.flops
+
+
+def test_a_step_s_operations_are_the_formula_s_where_torch_s_counter_is_wrong(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+):
+    sizes = {"model": "test_efficientnet", "batch": 2, "image": 64, "size": 2, "epochs": 1}
+    request = request_of(replace(request_, data="fake", precision=("fp32",), tune=("full",), **sizes))
+    knobs = {"batch": "2", "image": "64", "optimizer": "adam"}
+    by_formula = vramscope.formula_model(
+        "timm/test_efficientnet?num_classes=102", "rtx-3060", knobs=knobs
+    )  # of grouped convolutions
+
+    trained = on_a_card(request, monkeypatch)
+
+    assert trained.why_not == ""
+    assert trained.flops == by_formula.flops_formula < by_formula.flops_counted
 
 
 def test_the_article_s_cells_come_out_as_the_proof_has_them(tmp_path: Path):
