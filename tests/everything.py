@@ -25,10 +25,11 @@ from vramscope.views.explain_text import explain_text
 from vramscope.views.layers_text import layers_text
 from vramscope.views.lines_text import lines_text
 from vramscope.views.page import page_html
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.peak_text import peak_text
 from vramscope.views.perfetto import perfetto_json
 from vramscope.views.report_json import to_json
-from vramscope.views.report_text import TextOptions, report_text
+from vramscope.views.report_text import report_text
 from vramscope.views.run_csv import run_csv
 from vramscope.views.run_json import run_json
 from vramscope.views.snapshot import snapshot_pickle

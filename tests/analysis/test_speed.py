@@ -17,7 +17,7 @@ from vramscope.analysis.summary import summary
 from vramscope.analysis.timeline import timeline
 from vramscope.run.run import Run
 from vramscope.run.trace import Trace
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.timeline_text import timeline_text
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {

@@ -14,7 +14,7 @@ from pairs import PAIRS, full, lora, measured
 from vramscope.analysis.compare import compare
 from vramscope.views.compare_json import to_json
 from vramscope.views.compare_text import compare_text
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 
 NARROW = ("full_lora", "full_measured")
 

@@ -30,7 +30,7 @@ from vramscope.analysis.explain.finding import (
 from vramscope.run.run import Run
 from vramscope.views.explain_json import explain_json
 from vramscope.views.explain_text import explain_text
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 
 MIB = 1 << 20
 

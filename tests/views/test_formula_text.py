@@ -20,7 +20,7 @@ from vramscope.views import formula_words as say
 from vramscope.views.formula_held_text import held_text
 from vramscope.views.formula_json import FORMULA_SCHEMA, formulas_json, held_json, list_json, sheet_json
 from vramscope.views.formula_text import formulas_text, list_text, sheet_text
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 
 NAMED = (
     "linear:inputs=4096,outputs=11008,rows=2048",

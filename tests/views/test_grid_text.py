@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from vramscope.views import grid_words as say
 from vramscope.views.grid_text import grid_text
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 
 WIDE = [(name, 100) for name in SHAPES if name not in ("hostile", "many")]
 

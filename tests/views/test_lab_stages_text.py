@@ -15,7 +15,7 @@ from vramscope.lab.stages.value import STAGES, Counted, Holds, Reading, Staged
 from vramscope.planning.result import Failure
 from vramscope.units import GIB, MIB
 from vramscope.views import stages_lab_words as say
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.stages_lab_json import STAGES_SCHEMA, stages_lab_json
 from vramscope.views.stages_lab_text import stages_lab_text
 

@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from vramscope.planning.result import FAILED
 from vramscope.run.report import UNLIMITED_BYTES
 from vramscope.views import plan_words as say
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.plan_rows import ORDER, by_card, combinations, parts_of
 from vramscope.views.plan_text import plan_text
-from vramscope.views.report_text import TextOptions
 
 WIDE = [(name, 100) for name in SHAPES if name != "hostile"]
 OTHERS = [("one", 140), ("six", 60), ("twelve", 60), ("twelve", 140)]

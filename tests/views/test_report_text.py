@@ -8,7 +8,8 @@ from rich.cells import cell_len
 
 from builders import REPORTS, a_report, span, step, trained
 from vramscope.run.report import Step
-from vramscope.views.report_text import TextOptions, bar, chosen_steps, report_text
+from vramscope.views.paragraphs import TextOptions
+from vramscope.views.report_text import bar, chosen_steps, report_text
 
 COMMANDS = ("vramscope show train.vram",)
 

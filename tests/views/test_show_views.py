@@ -25,8 +25,8 @@ from vramscope.run.run import Run
 from vramscope.run.trace import Module, Tables, Trace
 from vramscope.views.layers_text import layers_text
 from vramscope.views.lines_text import lines_text
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.peak_text import peak_text
-from vramscope.views.report_text import TextOptions
 from vramscope.views.stages_text import stages_text
 from vramscope.views.summary_text import summary_text
 from vramscope.views.timeline_text import timeline_text

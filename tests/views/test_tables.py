@@ -4,7 +4,7 @@ import pytest
 
 from vramscope.units import GIB, KIB, MIB, TIB, format_in, size_in, unit_for
 from vramscope.views.figures import change, figure, in_phase, share, unit_of
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 from vramscope.views.tables import Bars, Column, beginning, ending, place_within, printable, table
 
 NAMES = ["ResNet.layer1.0.conv1", "ResNet.fc"]

@@ -10,7 +10,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from vramscope.views.report_text import TextOptions
+from vramscope.views.paragraphs import TextOptions
 
 
 def say(message: str, *, prefix: str = "vramscope: ") -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from vramscope.run.run import Run
     from vramscope.run.trace import Trace
-    from vramscope.views.report_text import TextOptions
+    from vramscope.views.paragraphs import TextOptions
 
 
 class _Asked(NamedTuple):

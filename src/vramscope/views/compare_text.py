@@ -12,8 +12,8 @@ from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
 from vramscope.views import words
 from vramscope.views.figures import change, in_phase, phase, unit_of
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Column, beginning, finished, printable, table
+from vramscope.views.paragraphs import TextOptions, joined, wrapped
+from vramscope.views.tables import Column, beginning, printable, table
 
 _MOST = 14
 """So many modules are told; --json has all."""
@@ -35,8 +35,7 @@ def compare_text(
         _modules(found, layout),
         _why(found, layout),
     ]
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    return finished([Text(), *lines[:-1]], layout)
+    return joined(blocks, layout)
 
 
 def _about(found: Comparison, layout: TextOptions, names: tuple[str, str] | None) -> list[Text]:

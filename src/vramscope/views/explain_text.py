@@ -9,8 +9,8 @@ from rich.text import Text
 
 from vramscope.analysis.explain.finding import ALLOCATED, WASTE, WRONG, Evidence, Finding, Remedy
 from vramscope.units import format_bytes, format_change
-from vramscope.views.report_text import INDENT, TextOptions, wrapped
-from vramscope.views.tables import finished, printable
+from vramscope.views.paragraphs import INDENT, TextOptions, finished, wrapped
+from vramscope.views.tables import printable
 
 _LABEL = 18
 _SIZE = 10

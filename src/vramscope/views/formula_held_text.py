@@ -11,12 +11,10 @@ from vramscope.theory.held import Held, Row
 from vramscope.units import format_bytes, format_in
 from vramscope.views import formula_words as say
 from vramscope.views.figures import change, unit_of
-from vramscope.views.formula_text import joined, labelled, step_lines
-from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
+from vramscope.views.formula_text import beside, step_lines
+from vramscope.views.paragraphs import TextOptions, command_lines, glued, joined, wrapped
 from vramscope.views.stages_lab_words import scaled
 from vramscope.views.tables import Bars, Column, beginning, table
-
-_LABEL = 16
 
 
 def held_text(found: Held, options: TextOptions | None = None) -> Text:
@@ -32,14 +30,13 @@ def held_text(found: Held, options: TextOptions | None = None) -> Text:
         _others(found, layout),
         _claims(found, layout),
         _speed(found, layout),
-        [*_notes(found, layout), *_commands(layout)],
+        [*_notes(found, layout), *command_lines(layout)],
     ]
     return joined(blocks, layout)
 
 
 def _head(found: Held, layout: TextOptions) -> list[Text]:
-    parts = [part.replace(" ", GLUE) for part in say.subject(found).split(" · ")]
-    lines = wrapped("", " · ".join(parts), layout, style="bold")
+    lines = wrapped("", glued(say.subject(found)), layout, style="bold")
     lines += wrapped("", say.size(found), layout)
     return lines + wrapped("", f"predicted peaks: {say.peaks(found)}", layout)
 
@@ -70,9 +67,9 @@ def _why(found: Held, layout: TextOptions) -> list[Text]:
     lines: list[Text] = []
     for row in found.rows:
         if row.beyond_bytes and row.why:
-            lines += labelled(say.category(row.category), _told(row), layout)
+            lines += beside(say.category(row.category), _told(row), layout)
     for label, text in say.columns(found):
-        lines += labelled(label, text, layout)
+        lines += beside(label, text, layout)
     return lines
 
 
@@ -99,7 +96,7 @@ def _layers(found: Held, layout: TextOptions) -> list[Text]:
         Column("difference", [change(row.seen_bytes - row.saved_bytes, unit) for row in rows], rank=1),
     ]
     lines = table(columns, layout)
-    return [*lines, *labelled("FLOPs", say.flops(found), layout)]
+    return [*lines, *beside("FLOPs", say.flops(found), layout)]
 
 
 def _figure(size: int, unit: str) -> str:
@@ -111,7 +108,7 @@ def _grounds(found: Held, layout: TextOptions) -> list[Text]:
     for row in found.rows:
         if row.formula is not None:
             text = f"{row.formula.expression}. {say.grounds(row.formula)}"
-            lines += labelled(say.category(row.category), text, layout)
+            lines += beside(say.category(row.category), text, layout)
     return lines
 
 
@@ -125,9 +122,9 @@ def _other(formula: Formula, run: int | None, layout: TextOptions) -> Iterator[T
     told = [f"{name} {text}" for name, text in (say.value(*each) for each in formula.values.items())]
     has = "" if run is None else f"; the run has {say.value(metric, run)[1]}"
     yield from wrapped("", formula.name, layout, style="bold")
-    yield from labelled("formula", formula.expression, layout)
-    yield from labelled("says", f"{', '.join(told)}{has}", layout)
-    yield from labelled("assumes", say.grounds(formula), layout)
+    yield from beside("formula", formula.expression, layout)
+    yield from beside("says", f"{', '.join(told)}{has}", layout)
+    yield from beside("assumes", say.grounds(formula), layout)
 
 
 def _claims(found: Held, layout: TextOptions) -> list[Text]:
@@ -151,11 +148,11 @@ def _claims(found: Held, layout: TextOptions) -> list[Text]:
     )
     lines += table(columns, layout)
     each = run / found.parameters
-    lines += labelled(
+    lines += beside(
         "run", f"{each:.2f} bytes for each of {found.parameters:,} parameters, with rounding", layout
     )
     for claim in found.claims:
-        lines += labelled(claim.name, claim.why, layout)
+        lines += beside(claim.name, claim.why, layout)
     return lines
 
 
@@ -169,11 +166,4 @@ def _speed(found: Held, layout: TextOptions) -> list[Text]:
 
 
 def _notes(found: Held, layout: TextOptions) -> list[Text]:
-    return labelled("rests on", "; ".join(found.notes), layout) if found.notes else []
-
-
-def _commands(layout: TextOptions) -> list[Text]:
-    return [
-        Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command)
-        for number, command in enumerate(layout.commands)
-    ]
+    return beside("rests on", "; ".join(found.notes), layout) if found.notes else []

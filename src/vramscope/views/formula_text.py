@@ -12,8 +12,8 @@ from vramscope.theory.states import states_of
 from vramscope.theory.training import Sheet, Training
 from vramscope.units import format_bytes, format_gb, format_in, unit_for
 from vramscope.views import formula_words as say
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Column, beginning, finished, table
+from vramscope.views.paragraphs import TextOptions, joined, wrapped
+from vramscope.views.tables import Column, beginning, table
 
 _LONGEST_LABEL = 14
 
@@ -55,13 +55,7 @@ def sheet_text(found: Sheet, options: TextOptions | None = None) -> Text:
     return joined(blocks, layout)
 
 
-def joined(blocks: Iterable[Sequence[Text]], layout: TextOptions) -> Text:
-    """Blocks with an empty line before each."""
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    return finished([Text(), *lines[:-1]], layout)
-
-
-def labelled(label: str, text: str, layout: TextOptions, style: str = "") -> list[Text]:
+def beside(label: str, text: str, layout: TextOptions, style: str = "") -> list[Text]:
     """The text beside its label, or below one that is too long."""
     if len(label) <= _LONGEST_LABEL:
         return wrapped(label or " ", text, layout, style)
@@ -81,7 +75,7 @@ def formula_lines(each: Formula, layout: TextOptions) -> list[Text]:
     metrics = {say.value(metric, found)[0] for metric, found in each.values.items()}
     for label, text in told:
         if text:
-            lines += labelled(label, text, layout, "bold" if label in metrics else "")
+            lines += beside(label, text, layout, "bold" if label in metrics else "")
     return lines
 
 
@@ -132,7 +126,7 @@ def _grounds(rows: Iterable[tuple[str, str, str]], layout: TextOptions) -> list[
     labels: dict[str, list[str]] = {}
     for label, assumption, source in rows:
         labels.setdefault(say.resting(assumption, source), []).append(label)
-    return [line for text, names in labels.items() for line in labelled(" · ".join(names), text, layout)]
+    return [line for text, names in labels.items() for line in beside(" · ".join(names), text, layout)]
 
 
 def _parts(found: Sheet, layout: TextOptions) -> Iterator[list[Text]]:

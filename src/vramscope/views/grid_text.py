@@ -11,12 +11,10 @@ from vramscope.run.categories import plural
 from vramscope.units import format_in
 from vramscope.views import grid_words as say
 from vramscope.views.figures import change, unit_of
+from vramscope.views.paragraphs import TextOptions, command_lines, glued, joined, labelled, wrapped
 from vramscope.views.plan_words import count
-from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
-from vramscope.views.tables import Column, beginning, finished, table
+from vramscope.views.tables import Column, beginning, table
 
-_LABEL = 16
-"""So wide is a label with the gap behind it."""
 _TWO_NAMES = 76
 """Narrower tables have a cell's precision and tune in one column."""
 _REASONS = 2
@@ -40,8 +38,7 @@ def grid_text(grid: Grid, options: TextOptions | None = None) -> Text:
         _explained(grid, layout),
         _facts(grid, layout),
     ]
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    return finished([Text(), *lines[:-1]], layout)
+    return joined(blocks, layout)
 
 
 def _head(grid: Grid, layout: TextOptions) -> list[Text]:
@@ -55,12 +52,7 @@ def _head(grid: Grid, layout: TextOptions) -> list[Text]:
 
 def _conditions(grid: Grid, layout: TextOptions) -> list[Text]:
     told = (("trained with", say.trained_with(grid)), ("predicted for", say.predicted_for(grid)))
-    return [line for label, text in told for line in wrapped(label, _glued(text), layout)]
-
-
-def _glued(text: str) -> str:
-    """No line ends between a name and its value."""
-    return " · ".join(part.replace(" ", GLUE) for part in text.split(" · "))
+    return [line for label, text in told for line in wrapped(label, glued(text), layout)]
 
 
 def _predicted(grid: Grid, layout: TextOptions) -> list[Text]:
@@ -227,7 +219,7 @@ def _sentences(grid: Grid, cell: Training) -> Iterator[tuple[str, str]]:
     if trouble := say.trouble(cell):
         yield trouble, "yellow"
     if cell is grid.cells[0] and (parts := say.consists(cell)):
-        yield f"predicted: {_glued(parts)}", ""
+        yield f"predicted: {glued(parts)}", ""
     if moved := say.changed(grid, cell):
         yield moved, ""
     yield from ((reason, "") for reason in say.why(grid, cell)[:_REASONS])
@@ -242,11 +234,8 @@ def _facts(grid: Grid, layout: TextOptions) -> list[Text]:
             ("note" if not number else " ", note)
             for number, note in enumerate([*grid.notes[:_LISTED], *more])
         ),
-        ("on", _glued(versions)),
+        ("on", glued(versions)),
         ("known", say.reused(grid)),
         ("kept in", grid.kept_in if any(cell.verdict == TRAINED for cell in grid.cells) else ""),
     ]
-    lines = [line for label, text in told if text for line in wrapped(label, text, layout)]
-    for number, command in enumerate(layout.commands):
-        lines.append(Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
-    return lines
+    return [*labelled(told, layout), *command_lines(layout)]

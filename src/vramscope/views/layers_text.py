@@ -12,8 +12,8 @@ from vramscope.analysis.folding import fold
 from vramscope.analysis.layers import Layer, Layers, Sizes
 from vramscope.units import format_bytes
 from vramscope.views.figures import figure, number, share, unit_of
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Bars, Column, beginning, finished, table
+from vramscope.views.paragraphs import TextOptions, finished, wrapped
+from vramscope.views.tables import Bars, Column, beginning, table
 
 _MOST = 40
 """Without a depth, as many levels are shown as fit into so many rows."""

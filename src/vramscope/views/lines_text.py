@@ -11,8 +11,8 @@ from vramscope.run.categories import plural
 from vramscope.units import format_bytes
 from vramscope.views import words
 from vramscope.views.figures import figure, number, share, unit_of
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Bars, Column, beginning, finished, place_within, table
+from vramscope.views.paragraphs import TextOptions, finished, wrapped
+from vramscope.views.tables import Bars, Column, beginning, place_within, table
 
 _MOST = 25
 """So many lines are shown."""

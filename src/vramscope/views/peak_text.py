@@ -11,8 +11,8 @@ from vramscope.analysis.peak import LiveBlock, Peak, Share
 from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
 from vramscope.views.figures import COLOURS, figure, moment_in_words, number, phase, share, unit_of
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Bars, Column, ending, finished, place_within, table
+from vramscope.views.paragraphs import TextOptions, finished, wrapped
+from vramscope.views.tables import Bars, Column, ending, place_within, table
 
 _MOST = 12
 """So many modules, lines and kinds of blocks are shown."""

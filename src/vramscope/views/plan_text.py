@@ -12,6 +12,17 @@ from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_in
 from vramscope.views import plan_words as say
 from vramscope.views.figures import change, phase, unit_of
+from vramscope.views.paragraphs import (
+    GLUE,
+    INDENT,
+    LABEL,
+    TextOptions,
+    command_lines,
+    glued,
+    joined,
+    labelled,
+    wrapped,
+)
 from vramscope.views.plan_rows import (
     MEMORY,
     Combination,
@@ -20,16 +31,13 @@ from vramscope.views.plan_rows import (
     combinations,
     largest,
 )
-from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
-from vramscope.views.tables import GAP, Column, beginning, finished, table
+from vramscope.views.tables import GAP, Column, beginning, table
 
 _PLACE, _MOSTLY = "allocated peaks in", "mostly"
 _KNOB = 10
 """A knob's column is about so wide; where there is no room for all of them they share one."""
 _REST = 34
 """What the columns beside the knobs take at the least."""
-_LABEL = 16
-"""So wide is a label with the gap behind it."""
 _EXPLAINED = 16
 """So many combinations are explained; --json has all."""
 _LISTED = 5
@@ -47,8 +55,7 @@ def plan_text(plan: Plan, options: TextOptions | None = None, sort: str = MEMORY
         *_matrix(plan, layout, sort),
         _facts(plan, layout),
     ]
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    return finished([Text(), *lines[:-1]], layout)
+    return joined(blocks, layout)
 
 
 def _head(plan: Plan, layout: TextOptions) -> list[Text]:
@@ -73,15 +80,10 @@ def _conditions(plan: Plan, layout: TextOptions) -> list[Text]:
     told = (
         ("card" if len(cards) == 1 else "cards", " · ".join(cards)),
         ("held", say.used_sentence(plan)),
-        ("with", _glued(asked)),
-        ("by default", _glued(assumed)),
+        ("with", glued(asked)),
+        ("by default", glued(assumed)),
     )
     return [line for label, text in told if text for line in wrapped(label, text, layout)]
-
-
-def _glued(text: str) -> str:
-    """No line ends between a knob and its position."""
-    return " · ".join(part.replace(" ", GLUE) for part in text.split(" · "))
 
 
 def _matrix(plan: Plan, layout: TextOptions, order: str) -> Iterator[list[Text]]:
@@ -211,7 +213,7 @@ def _titled(
     if len(plan.rows) == 1:
         return [line for label, sentence in sentences for line in wrapped(label, sentence, layout)]
     name, numbers = say.position(plan, each.turned), say.row_names(row.number for row in each.rows.values())
-    beside = len(numbers) < _LABEL
+    beside = len(numbers) < LABEL
     lines = [] if beside else wrapped("", numbers, layout, style="dim")
     lines += wrapped(numbers if beside else " ", name, layout, style="bold")
     return lines + [line for label, sentence in sentences for line in wrapped(label, sentence, layout)]
@@ -222,8 +224,8 @@ def _sentences(plan: Plan, each: Combination, told: Collection[str]) -> list[tup
     cards: dict[tuple[str, str], list[str]] = {}
     for kind in range(4):
         for card, row in each.rows.items():
-            for labelled in _of_row(plan, row, told)[kind]:
-                cards.setdefault(labelled, []).append(card)
+            for told_of in _of_row(plan, row, told)[kind]:
+                cards.setdefault(told_of, []).append(card)
     whole = len(each.rows)
     return [
         (label, sentence if len(named) == whole else f"{', '.join(named)}: {sentence}")
@@ -255,7 +257,7 @@ def _at_peak(plan: Plan, row: Row, told: Collection[str]) -> str:
 
 
 def _baseline(plan: Plan, row: Row) -> str:
-    parts = _glued(say.consists(row.result))
+    parts = glued(say.consists(row.result))
     return parts if len(plan.rows) == 1 else ": ".join(filter(None, ["baseline", parts]))
 
 
@@ -295,11 +297,8 @@ def _facts(plan: Plan, layout: TextOptions) -> list[Text]:
     more = [f"and {len(notes) - _LISTED} more (--json has all)"] if len(notes) > _LISTED else []
     told = [
         *layout.facts,
-        ("on", _glued(say.ran_on(plan))),
+        ("on", glued(say.ran_on(plan))),
         ("took", say.effort(plan)),
         ("rests on", "; ".join([*notes[:_LISTED], *more])),
     ]
-    lines = [line for label, text in told if text for line in wrapped(label, text, layout)]
-    for number, command in enumerate(layout.commands):
-        lines.append(Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
-    return lines
+    return [*labelled(told, layout), *command_lines(layout)]

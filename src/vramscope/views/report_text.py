@@ -5,50 +5,38 @@ same lines serve a terminal, a pipe and a test."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 
 from vramscope.run.report import DOES_NOT_FIT, FITS, Report, Step
 from vramscope.units import format_gib
 from vramscope.views import words
+from vramscope.views.paragraphs import (
+    INDENT,
+    LABEL,
+    TextOptions,
+    command_lines,
+    glued,
+    joined,
+    labelled,
+    wrapped,
+)
 
-_LABEL = 16
 _COLUMN = 11
 _ROOM_FOR_A_GAP = 50
 """Narrower tables have the first and the last step side by side."""
-INDENT = "  "
-GLUE = "\u00a0"
-"""A space that no line breaks at."""
 _LISTED = 5
 """So many assumed values and the like are listed; the JSON has all."""
 _METRICS = ("allocated", "reserved", "process_total")
-_ASCII = {"·": ",", "…": "~", "×": "x", "−": "-", "–": "-"}
 _VERDICT_STYLES = {FITS: "bold green", DOES_NOT_FIT: "bold red"}
-
-
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """How the report is laid out, and which commands its last lines name."""
-
-    width: int = 80
-    ascii_only: bool = False
-    """The terminal's encoding has no block characters or middle dots."""
-    commands: tuple[str, ...] = ()
-    """What to do next, each a whole command line."""
-    facts: tuple[tuple[str, str], ...] = ()
-    """What else is known, each a label and a sentence; they come before the report's own."""
 
 
 def report_text(report: Report, options: TextOptions | None = None) -> Text:
     """The whole report, each line indented by two, no wider than asked for."""
     layout = options or TextOptions()
     blocks = [_headline(report, layout), _table(report, layout), _facts(report, layout)]
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    text = Text("\n").join([Text(), *lines[:-1]])
-    return Text(as_ascii(text.plain), spans=text.spans) if layout.ascii_only else text
+    return joined(blocks, layout)
 
 
 def bar(part: int, whole: int, width: int, *, ascii_only: bool = False) -> str:
@@ -79,7 +67,7 @@ def _headline(report: Report, layout: TextOptions) -> list[Text]:
 def _table(report: Report, layout: TextOptions) -> list[Text]:
     if not report.steps:
         return []
-    room = max(2, min(6, (layout.width - len(INDENT) - _LABEL - 12) // _COLUMN))
+    room = max(2, min(6, (layout.width - len(INDENT) - LABEL - 12) // _COLUMN))
     columns = [step for step in chosen_steps(report.steps, room) if step or layout.width >= _ROOM_FOR_A_GAP]
     head = _cells(words.unit(report), (_heading(report, step) for step in columns))
     rows = {metric: _row(metric, columns, report, layout) for metric in _METRICS}
@@ -109,7 +97,7 @@ def _row(metric: str, columns: Sequence[Step | None], report: Report, layout: Te
 
 
 def _cells(label: str, values: Iterable[str]) -> str:
-    return f"{INDENT}{label:<{_LABEL - 2}}" + "".join(f"{value:>{_COLUMN}}" for value in values)
+    return f"{INDENT}{label:<{LABEL - 2}}" + "".join(f"{value:>{_COLUMN}}" for value in values)
 
 
 def _heading(report: Report, step: Step | None) -> str:
@@ -143,12 +131,7 @@ def _cards(report: Report, layout: TextOptions) -> list[Text]:
 
 
 def _facts(report: Report, layout: TextOptions) -> list[Text]:
-    lines: list[Text] = []
-    for label, sentence in (*layout.facts, *_labelled(report)):
-        lines += wrapped(label, sentence, layout)
-    for number, command in enumerate(layout.commands):
-        lines.append(Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command))
-    return lines
+    return [*labelled((*layout.facts, *_labelled(report)), layout), *command_lines(layout)]
 
 
 def _labelled(report: Report) -> Iterable[tuple[str, str]]:
@@ -156,7 +139,7 @@ def _labelled(report: Report) -> Iterable[tuple[str, str]]:
     if oom is not None and not oom.caught:
         yield "asked for", words.asked(oom)
         yield "held then", words.held(oom)
-    yield "on", " · ".join(part.replace(" ", GLUE) for part in _ran_on(report))
+    yield "on", glued(" · ".join(_ran_on(report)))
     if report.assumed:
         total = sum(item.count or 1 for item in report.assumed)
         yield "assumed", f"{words.count(total, 'value')}: {_listed(map(words.assumed, report.assumed))}"
@@ -185,21 +168,3 @@ def _listed(sentences: Iterable[str]) -> str:
     every = list(sentences)
     more = len(every) - _LISTED
     return "; ".join(every[:_LISTED]) + (f"; and {more} more (--json has all)" if more > 0 else "")
-
-
-def wrapped(label: str, sentence: str, layout: TextOptions, style: str = "") -> list[Text]:
-    """The sentence beside its label, hanging under itself where it is too long for a line."""
-    indent = len(INDENT) + (_LABEL if label else 0)
-    width = max(20, layout.width - indent)
-    plain = "".join(each if each.isprintable() or each == GLUE else " " for each in sentence)
-    lead = len(plain) - len(plain.lstrip())
-    pieces = textwrap.wrap(plain, width, subsequent_indent=" " * lead, break_on_hyphens=False) or [""]
-    first = f"{INDENT}{label:<{_LABEL}}" if label else INDENT
-    heads = [first, *[" " * indent] * (len(pieces) - 1)]
-    pairs = zip(heads, pieces, strict=True)
-    return [Text.assemble((head, "dim"), (piece.replace(GLUE, " "), style)) for head, piece in pairs]
-
-
-def as_ascii(plain: str) -> str:
-    """The same number of characters, so that the styles' places hold."""
-    return "".join(each if each.isascii() else _ASCII.get(each, "?") for each in plain)

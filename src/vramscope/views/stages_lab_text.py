@@ -10,20 +10,16 @@ from vramscope.lab.stages.value import Reading, Staged
 from vramscope.units import format_in
 from vramscope.views import stages_lab_words as say
 from vramscope.views.figures import unit_of
-from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
-from vramscope.views.tables import Bars, Column, finished, table
-
-_LABEL = 16
-"""So wide is a label with the gap behind it."""
+from vramscope.views.paragraphs import TextOptions, command_lines, glued, joined, labelled, wrapped
+from vramscope.views.tables import Bars, Column, table
 
 
 def stages_lab_text(found: Sequence[Staged], options: TextOptions | None = None) -> Text:
     """One model after the other.  The options' commands are the last lines."""
     layout = options or TextOptions()
     blocks = [block for staged in found for block in _one(staged, layout)]
-    blocks.append([*_together(found, layout), *_commands(layout)])
-    lines = [line for block in blocks if block for line in (*block, Text())]
-    return finished([Text(), *lines[:-1]], layout)
+    blocks.append([*_together(found, layout), *command_lines(layout)])
+    return joined(blocks, layout)
 
 
 def _one(staged: Staged, layout: TextOptions) -> list[list[Text]]:
@@ -37,15 +33,11 @@ def _one(staged: Staged, layout: TextOptions) -> list[list[Text]]:
 
 
 def _head(staged: Staged, layout: TextOptions) -> list[Text]:
-    lines = wrapped("", _glued(say.subject(staged)), layout, style="bold")
-    lines += wrapped("", _glued(say.summary(staged)), layout)
+    lines = wrapped("", glued(say.subject(staged)), layout, style="bold")
+    lines += wrapped("", glued(say.summary(staged)), layout)
     if trouble := say.trouble(staged):
         lines += wrapped("", trouble, layout, style="bold red")
     return lines
-
-
-def _glued(text: str) -> str:
-    return " · ".join(part.replace(" ", GLUE) for part in text.split(" · "))
 
 
 def _table(staged: Staged, layout: TextOptions, unit: str) -> list[Text]:
@@ -89,7 +81,7 @@ def _facts(staged: Staged, layout: TextOptions) -> list[Text]:
         ("agreement", say.agreement([staged])),
         ("measured", _measured(staged)),
     )
-    return _labelled(told, layout)
+    return labelled(told, layout)
 
 
 def _together(found: Sequence[Staged], layout: TextOptions) -> list[Text]:
@@ -98,22 +90,11 @@ def _together(found: Sequence[Staged], layout: TextOptions) -> list[Text]:
     told = (
         ("all of them", say.agreement(found) if len(found) > 1 else ""),
         *(("published", source) for source in dict.fromkeys(staged.published_in for staged in found)),
-        ("on", _glued(" · ".join(f"{name} {version}" for name, version in versions.items()))),
+        ("on", glued(" · ".join(f"{name} {version}" for name, version in versions.items()))),
     )
-    return _labelled(told, layout)
-
-
-def _labelled(told: Iterable[tuple[str, str]], layout: TextOptions) -> list[Text]:
-    return [line for label, text in told if text for line in wrapped(label, text, layout)]
+    return labelled(told, layout)
 
 
 def _measured(staged: Staged) -> str:
     broken = f"; it broke off: {staged.why_not_measured}" if staged.why_not_measured else ""
     return f"on this machine's {staged.measured_on}{broken}" if staged.measured_on else ""
-
-
-def _commands(layout: TextOptions) -> list[Text]:
-    return [
-        Text.assemble((f"{INDENT}{'' if number else 'next':<{_LABEL}}", "dim"), command)
-        for number, command in enumerate(layout.commands)
-    ]

@@ -19,8 +19,8 @@ from vramscope.analysis.stages import (
 )
 from vramscope.units import format_bytes, format_in
 from vramscope.views.figures import change, number, phase, unit_of
-from vramscope.views.report_text import TextOptions, wrapped
-from vramscope.views.tables import Bars, Column, beginning, finished, table
+from vramscope.views.paragraphs import TextOptions, finished, wrapped
+from vramscope.views.tables import Bars, Column, beginning, table
 
 _MOST = 40
 """So many rows are shown; of more the first and the last."""

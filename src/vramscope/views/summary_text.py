@@ -14,8 +14,8 @@ from vramscope.run.report import Report
 from vramscope.units import format_bytes, format_in, unit_for
 from vramscope.views import words
 from vramscope.views.figures import moment_in_words
-from vramscope.views.report_text import GLUE, TextOptions, report_text, wrapped
-from vramscope.views.tables import finished
+from vramscope.views.paragraphs import GLUE, TextOptions, finished, wrapped
+from vramscope.views.report_text import report_text
 
 _SMALLEST = 0.005
 """A category below this share of the peak is told with others."""

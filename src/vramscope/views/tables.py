@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from vramscope.views.report_text import INDENT, TextOptions, as_ascii, bar, wrapped
+from vramscope.views.paragraphs import INDENT, TextOptions, wrapped
+from vramscope.views.report_text import bar
 
 GAP = "  "
 _BAR = (6, 24)
@@ -72,12 +73,6 @@ def table(
         lines.append(line)
     lines[0].rstrip()
     return lines + _left_out(told, chosen, layout)
-
-
-def finished(lines: Sequence[Text], layout: TextOptions) -> Text:
-    """The lines as one text, in the terminal's characters."""
-    text = Text("\n").join(lines)
-    return Text(as_ascii(text.plain), spans=text.spans) if layout.ascii_only else text
 
 
 def printable(text: str) -> str:

@@ -27,8 +27,8 @@ from vramscope.run.categories import (
 from vramscope.run.trace import Column
 from vramscope.units import format_bytes, format_in, size_in
 from vramscope.views.figures import in_phase, phase, unit_of
-from vramscope.views.report_text import GLUE, INDENT, TextOptions, wrapped
-from vramscope.views.tables import finished, printable
+from vramscope.views.paragraphs import GLUE, INDENT, TextOptions, finished, wrapped
+from vramscope.views.tables import printable
 
 _ROWS = 14
 _MOST_TICKS = 5
