@@ -23,7 +23,8 @@ def asked_stages(
     measures: bool,
 ) -> Asked:
     """What is asked for, as the laboratory takes it; the arguments are those of `lab_stages`."""
-    from vramscope.lab.stages.asking import CARD, Asked, source_named
+    from vramscope.lab.article import CARD
+    from vramscope.lab.stages.asking import Asked, source_named
 
     sizes = tuple((name, str(size)) for name, size in shapes.items() if size is not None)
     card = card_named(gpu, CARD).id

@@ -15,6 +15,9 @@ else:
 
 CLASSES = 102
 """Of Flowers102, its data."""
+BATCH, IMAGE = 90, 224
+CARD = "rtx-3060"
+"""Its card, as far as it can be told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,15 +43,20 @@ def facts_of(source: Source) -> Facts:
             script.read_text(), script.stem, _CARD, modules_for(source), environment_of(source), history=False
         ).unlimited()
         ran = server_for(cell).run(script, cell.setting())
-        if not path.exists():
-            raise SourceError(f"{source.text} cannot be built: {last_error(ran.output) or NOTHING}")
-        told = json.loads(path.read_text())
+        return facts_in(path, source, ran.output)
+
+
+def facts_in(path: Path, source: Source, output: str) -> Facts:
+    """The facts that `jobs.inspecting` wrote to a file, or the error that it met; if it wrote nothing, what it said."""
+    if not path.exists():
+        raise SourceError(f"{source.text} cannot be built: {last_error(output) or NOTHING}")
+    told = json.loads(path.read_text())
     if "error" in told:
-        raise error_from(told["error"])
+        raise _error_from(told["error"])
     return Facts.from_json(told["facts"])
 
 
-def error_from(told: Mapping[str, Any]) -> UsageError:
+def _error_from(told: Mapping[str, Any]) -> UsageError:
     """The error that was raised over there."""
     if told["kind"] == "MissingLibraryError":
         return errors.MissingLibraryError(told["what"], told["library"], told["command"])

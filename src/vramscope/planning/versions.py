@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import metadata
 
 from vramscope.errors import PlatformError, TorchError
@@ -18,7 +19,12 @@ def versions_here() -> dict[str, str]:
     """By name, the versions of torch, its CUDA and cuDNN, and of the libraries that are installed.
 
     Where there is no torch that could run a cell there is no ``torch`` in it."""
-    return {**_torch(), **{name: version for name in _LIBRARIES if (version := _installed(name))}}
+    return {**_torch(), **installed(_LIBRARIES)}
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """The versions of those that are installed, by their names on PyPI."""
+    return {name: version for name in names if (version := _installed(name))}
 
 
 def _torch() -> dict[str, str]:

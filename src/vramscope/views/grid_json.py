@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import Any
 
 from vramscope.lab.grid import Grid
+from vramscope.views.finite import finite
 
 GRID_SCHEMA = "vramscope.lab-train/1"
 
@@ -15,12 +14,4 @@ def grid_json(grid: Grid) -> str:
     """All of it under the names of `vramscope.lab.grid.Grid`, two spaces of indent, with a line end.
 
     JSON knows neither NaN nor infinity, which a training that diverges has for a loss: they are null."""
-    return json.dumps({"schema": GRID_SCHEMA, **_finite(grid.to_json())}, indent=2, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps({"schema": GRID_SCHEMA, **finite(grid.to_json())}, indent=2, allow_nan=False) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from vramscope.run.categories import CATEGORIES
@@ -12,13 +11,14 @@ from vramscope.run.run import Run
 from vramscope.run.schema import report_to_dict
 from vramscope.run.tables import tables_to_dict, trace_to_dict
 from vramscope.run.trace import BLOCK_TYPES, SEGMENT_TYPES, Tables, Trace
+from vramscope.views.finite import finite
 
 EXPORT_SCHEMA = "vramscope.export/1"
 
 
 def run_json(run: Run) -> str:
     """The file's text: compact, as it is long; what is not known is null."""
-    return json.dumps(_finite(run_values(run)), separators=(",", ":"), allow_nan=False) + "\n"
+    return json.dumps(finite(run_values(run)), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def run_values(run: Run) -> dict[str, Any]:
@@ -59,14 +59,3 @@ def _trace(trace: Trace, tables: int) -> dict[str, Any]:
         "blocks": {name: getattr(trace.blocks, name).tolist() for name in BLOCK_TYPES},
         "segments": {name: getattr(trace.segments, name).tolist() for name in SEGMENT_TYPES},
     }
-
-
-def _finite(values: Any) -> Any:
-    """Infinity and NaN, which JSON has not, as null: settings may hold them."""
-    if isinstance(values, dict):
-        return {key: _finite(value) for key, value in values.items()}
-    if isinstance(values, float):
-        return values if math.isfinite(values) else None
-    if isinstance(values, list) and not (values and isinstance(values[0], (int, str))):
-        return [_finite(value) for value in values]
-    return values

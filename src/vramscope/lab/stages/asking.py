@@ -10,12 +10,9 @@ from vramscope.jobs.recipe import recipe_of
 from vramscope.jobs.source import TIMM, Source, parse_source
 from vramscope.jobs.work import Work
 from vramscope.jobs.write import settled
-from vramscope.lab.article import CLASSES
+from vramscope.lab.article import BATCH, CARD, CLASSES
 
-CARD = "rtx-3060"
-"""The article's, as far as it can be told."""
 MODELS = ("resnet18", "resnet50", "resnet101")
-BATCH = "90"
 TINY = {"batch": "1", "image": "64", "seq": "16"}
 """Sizes at which there are next to no activations."""
 _PLAIN = re.compile(r"[\w.\-]+(\?.*)?")
@@ -54,5 +51,5 @@ def work_of(asked: Asked, facts: Facts) -> Work:
     text = facts.vocabulary is not None
     usual = {name: size for name, size in TINY.items() if name != ("image" if text else "seq")}
     if not asked.tiny:
-        usual = {"batch": BATCH} if facts.tasks[0] == CLASSIFICATION else {}
+        usual = {"batch": str(BATCH)} if facts.tasks[0] == CLASSIFICATION else {}
     return settled(asked.source, recipe_of({**usual, **shapes}), facts)

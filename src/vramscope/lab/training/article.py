@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BATCH, IMAGE = 90, 224
+from vramscope.lab.article import BATCH, CLASSES, IMAGE
+
 TRAIN_IMAGES, TEST_IMAGES = 1020, 6149
 """Of Flowers102; with batches of 90 the last ones have 30 and 29 images."""
-CLASSES = 102
 MODEL = "resnet18"
 OPTIMIZER = "adam"
 FREEZE, LORA = "article-freeze", "article-lora"

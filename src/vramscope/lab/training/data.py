@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vramscope.errors import MissingLibraryError, UsageError
 from vramscope.jobs.technique import nearest
+from vramscope.lab.article import CLASSES
 from vramscope.lab.training import article
 from vramscope.lab.training.flowers import root_of
 from vramscope.lab.training.folder import Folder, folder_at
@@ -95,8 +96,8 @@ def data_of(request: Request) -> Data:
         if find_spec("scipy") is None:
             raise MissingLibraryError(f"--data {FLOWERS}", "scipy", "pip install scipy")
         place = str(root_of(request.data_root))
-        return Data(kind, kind, article.CLASSES, article.TRAIN_IMAGES, article.TEST_IMAGES, place)
-    return Data(kind, kind, article.CLASSES, request.size, request.size)
+        return Data(kind, kind, CLASSES, article.TRAIN_IMAGES, article.TEST_IMAGES, place)
+    return Data(kind, kind, CLASSES, request.size, request.size)
 
 
 def write_data(script: Script, data: Data, channels: int, workers: int | None) -> None:

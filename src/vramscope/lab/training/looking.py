@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from vramscope.errors import SourceError
 from vramscope.jobs.facts import Facts
 from vramscope.jobs.source import Source
 from vramscope.lab.training.predicting import NO_CARD
-from vramscope.planning.facts import error_from, facts_of
-from vramscope.planning.last_words import last_error
+from vramscope.planning.facts import facts_in, facts_of
 
 _INSPECT = "import sys; from vramscope.jobs.inspecting import main; main(sys.argv[1], sys.argv[2])"
 
@@ -33,9 +30,4 @@ def facts_without_card(source: Source) -> Facts:
         done = subprocess.run(
             [sys.executable, "-c", _INSPECT, source.text, str(path)], capture_output=True, text=True
         )
-        if not path.exists():
-            raise SourceError(f"{source.text} cannot be built: {last_error(done.stderr)}")
-        told = json.loads(path.read_text())
-    if "error" in told:
-        raise error_from(told["error"])
-    return Facts.from_json(told["facts"])
+        return facts_in(path, source, done.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -37,6 +36,7 @@ from vramscope.lab.training.request import CPU, CUDA, Request, request_of
 from vramscope.lab.training.running import Told, Trained, pace, train
 from vramscope.lab.training.tunes import uses_peft
 from vramscope.planning.points import why_not
+from vramscope.planning.versions import installed
 from vramscope.theory.rates import shortest_step
 
 _LIBRARIES = ("torch", "torchvision", "timm", "transformers", "peft", "bitsandbytes", "torchao")
@@ -142,7 +142,7 @@ class _Making:
             program,
             asdict(self.device),
             self.data.fingerprint,
-            _versions(),
+            installed(_LIBRARIES),
         )
         known = None if self.request.again else self.kept.get(key)
         if known is not None:
@@ -205,7 +205,7 @@ class _Making:
             request.predicted_image,
             cells,
             article_s,
-            _versions(),
+            installed(_LIBRARIES),
             self.reused,
             train_images=self.data.train,
             test_images=self.data.test,
@@ -257,14 +257,3 @@ def _from_json(known: Mapping[str, Any]) -> dict[str, Any]:
         "epochs": tuple(Epoch(**each) for each in known["epochs"]),
         "measured": Memory(**measured) if measured else None,
     }
-
-
-def _versions() -> dict[str, str]:
-    """Of the libraries that are installed."""
-    found = {}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

@@ -12,6 +12,7 @@ from vramscope.errors import RecipeError, SourceError, UsageError
 from vramscope.jobs.knobs import knob_named
 from vramscope.jobs.source import FUNCTION, TIMM, Source, parse_source
 from vramscope.jobs.technique import nearest
+from vramscope.lab.article import BATCH, CARD, IMAGE
 from vramscope.lab.training import article
 from vramscope.lab.training.tunes import tune_of
 
@@ -36,7 +37,7 @@ class Request:
     """The side that images are brought to, in pixels; None: what the model was made for."""
     precision: Sequence[str] = ("fp32", "amp-fp16")
     tune: Sequence[str] = ("full", "freeze:0.95", "lora:4")
-    batch: int = article.BATCH
+    batch: int = BATCH
     epochs: int = 1
     optimizer: str = "adam"
     lr: float | None = None
@@ -44,10 +45,10 @@ class Request:
     seed: int = 0
     device: str = AUTO
     """cuda, mps or cpu; auto: the first of them that is here."""
-    gpu: str = "rtx-3060"
+    gpu: str = CARD
     """The virtual card of the predictions."""
-    predicted_batch: int = article.BATCH
-    predicted_image: int = article.IMAGE
+    predicted_batch: int = BATCH
+    predicted_image: int = IMAGE
     out: str | os.PathLike[str] | None = None
     """The SQLite file in which finished cells are kept; None: one in the user's cache."""
     again: bool = False
