@@ -18,6 +18,7 @@ from vramscope.views import stages_lab_words as say
 from vramscope.views.paragraphs import TextOptions
 from vramscope.views.stages_lab_json import STAGES_SCHEMA, stages_lab_json
 from vramscope.views.stages_lab_text import stages_lab_text
+from vramscope.views.stages_lab_words import scaled
 
 FORMULA = (0, 52, 142, 233, 142, 3958, 142, 3958, 3958, 4048, 413, 413)
 PREDICTED = (0, 52, 172, 250, 172, 7602, 1572, 7600, 7600, 8894, 1046, 1028)
@@ -173,3 +174,11 @@ def test_a_hostile_name_paints_nothing():
     text = stages_lab_text([staged(source="\x1b[31mred\n", activations={"\x1b[1mBold": 1})]).plain
 
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(999, "999"), (907_000, "907 k"), (23_717_030, "23.7 M"), (999_600_000, "1.00 G"), (99_960_000, "100 M")],
+)
+def test_a_large_number_has_three_figures(number: int, told: str):
+    assert scaled(number) == told

@@ -26,9 +26,9 @@ def subject(plan: Plan) -> str:
     return f"{plan.source} ({inside})" + (f": {plan.task}" if plan.task else "")
 
 
-def count(number: int) -> str:
-    """A large number in three figures: ``11.7 M``, ``8.03 B``."""
-    for unit, factor in (("T", 10**12), ("B", 10**9), ("M", 10**6), ("k", 10**3)):
+def count(number: int, billion: str = "B") -> str:
+    """A large number in three figures: ``11.7 M``, ``8.03 B``; of operations the billions are ``G``."""
+    for unit, factor in (("T", 10**12), (billion, 10**9), ("M", 10**6), ("k", 10**3)):
         if number >= 0.9995 * factor:
             value = number / factor
             digits = 2 if value < 9.995 else 1 if value < 99.95 else 0

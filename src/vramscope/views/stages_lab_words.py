@@ -9,7 +9,7 @@ from vramscope.lab.stages.value import FORWARD, INPUT, NO_GRAD, STEP, Holds, Rea
 from vramscope.run.categories import plural
 from vramscope.units import format_bytes, format_gib
 from vramscope.views.figures import change
-from vramscope.views.plan_words import failed
+from vramscope.views.plan_words import count, failed
 
 _LISTED = 4
 """So many reasons of a jump are told."""
@@ -41,17 +41,7 @@ def summary(staged: Staged) -> str:
 
 def scaled(number: int) -> str:
     """``23.7 M``: three figures."""
-    for unit, factor in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if number >= factor:
-            value = number / factor
-            return (
-                f"{value:.2f} {unit}"
-                if value < 10
-                else f"{value:.1f} {unit}"
-                if value < 100
-                else f"{value:.0f} {unit}"
-            )
-    return str(number)
+    return count(number, "G")
 
 
 def trouble(staged: Staged) -> str:
